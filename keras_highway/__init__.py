@@ -1,0 +1,13 @@
+"""Highway networks for Keras 3: layers that learn how much of their input to transform."""
+
+from keras_highway import quiet as quiet  # isort: skip  (before anything imports Keras)
+from keras_highway.initializers import GateBias as GateBias
+from keras_highway.initializers import NormalizedUniform as NormalizedUniform
+from keras_highway.initializers import StandardUniform as StandardUniform
+from keras_highway.layers import Highway as Highway
+from keras_highway.layers import HighwayConv1D as HighwayConv1D
+from keras_highway.layers import HighwayConv2D as HighwayConv2D
+from keras_highway.layers import HighwayConv3D as HighwayConv3D
+from keras_highway.layers import HighwayDense as HighwayDense
+
+__version__ = "0.1.0"

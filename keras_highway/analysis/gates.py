@@ -1,0 +1,61 @@
+"""How far the gates of a model are open."""
+
+import keras
+import numpy as np
+
+from keras_highway.layers import Highway
+from keras_highway.validation import explain
+
+
+def mean_gates(model, x, batch_size=256):
+    """The mean transform gate T of each highway layer over all units and all of `x`.
+
+    Args:
+        model: A built Functional or Sequential model.
+        x: Array of inputs, `(examples, ...)`.
+        batch_size: Examples that are computed at a time. Defaults to `256`.
+
+    Returns:
+        A dict from layer name to a float between 0 and 1, in the order of the model's layers;
+        empty if it has no highway layer with a gate.
+
+    Raises:
+        TypeError: If the model's layers cannot be listed with their inputs.
+
+    Example:
+
+    >>> import keras, numpy as np
+    >>> from keras_highway import HighwayDense
+    >>> from keras_highway.analysis import mean_gates
+    >>> model = keras.Sequential([keras.Input((3,)), HighwayDense(gate_bias=-2.0, name="hw")])
+    >>> {name: round(gate, 4) for name, gate in mean_gates(model, np.zeros((5, 3))).items()}
+    {'hw': 0.1192}
+    """
+    if not isinstance(model, (keras.Sequential, keras.models.Model)) or not hasattr(
+        model, "operations"
+    ):
+        raise TypeError(
+            explain(
+                "`mean_gates` takes a Functional or Sequential model.",
+                f"{type(model).__name__}",
+                "Call `compute_gate` of the layers of a subclassed model instead.",
+            )
+        )
+    layers = [
+        layer
+        for layer in model.layers
+        if isinstance(layer, Highway) and layer.gate_mode != "residual"
+    ]
+    if not layers:
+        return {}
+    inputs_of = keras.Model(model.inputs, [layer.input for layer in layers])
+    sums, count = np.zeros(len(layers)), 0
+    for start in range(0, len(x), batch_size):
+        batch = x[start : start + batch_size]
+        for index, inputs in enumerate(keras.tree.flatten(inputs_of.predict_on_batch(batch))):
+            gate = keras.ops.convert_to_numpy(layers[index].compute_gate(inputs))
+            sums[index] += gate.mean(dtype="float64") * len(batch)
+        count += len(batch)
+    return {
+        layer.name: float(total / count) for layer, total in zip(layers, sums, strict=True)
+    }

@@ -1,0 +1,137 @@
+"""Figures. Each function takes numbers, draws on `ax` and returns it; Matplotlib is imported
+only when one is called."""
+
+import numpy as np
+
+from keras_highway.data.dataset import require
+
+# Blue and orange of Okabe and Ito's palette, which colour-blind readers can tell apart.
+COLORS = {"highway": "#0072B2", "plain": "#D55E00"}
+
+
+def new_figure(columns=1, width=6.4, height=4.2):
+    """A Matplotlib figure with `columns` axes side by side, apart from pyplot's global state."""
+    figure_module = require("matplotlib.figure", "matplotlib", "Drawing figures")
+    figure = figure_module.Figure(figsize=(width * columns, height), layout="constrained", dpi=150)
+    axes = figure.subplots(1, columns, squeeze=False)[0]
+    return figure, list(axes)
+
+
+def plot_accuracy_by_depth(accuracies, *, ax, chance=None, published=None):
+    """Test accuracy against depth: the mean over the seeds, every seed as a dot.
+
+    Args:
+        accuracies: Dict from kind to a dict from depth to a list of accuracies between 0 and 1,
+            one a seed.
+        ax: Matplotlib axes.
+        chance: Accuracy of the best constant answer, drawn as a line. Defaults to `None`.
+        published: Like `accuracies`, one number for each depth, drawn as crosses. Defaults to
+            `None`.
+
+    Returns:
+        `ax`.
+    """
+    depths = sorted({depth for by_depth in accuracies.values() for depth in by_depth})
+    positions = {depth: index for index, depth in enumerate(depths)}
+    for shift, (kind, by_depth) in zip((-0.06, 0.06), accuracies.items(), strict=False):
+        color = COLORS[kind]
+        known = sorted(by_depth)
+        x = np.array([positions[depth] + shift for depth in known])
+        ax.plot(
+            x,
+            [100 * np.mean(by_depth[depth]) for depth in known],
+            color=color,
+            marker="_",
+            markersize=14,
+            label=f"{kind}, mean",
+        )
+        for position, depth in zip(x, known, strict=True):
+            values = 100 * np.asarray(by_depth[depth])
+            ax.scatter(np.full(len(values), position), values, s=16, color=color, alpha=0.5)
+        crosses = sorted(set(known) & set((published or {}).get(kind, ())))
+        if crosses:
+            ax.scatter(
+                [positions[depth] + 3 * shift for depth in crosses],
+                [100 * published[kind][depth] for depth in crosses],
+                marker="x",
+                s=45,
+                color=color,
+                label=f"{kind}, published (one seed)",
+            )
+    if chance is not None:
+        ax.axhline(100 * chance, color="0.5", linestyle=":", label="chance")
+    ax.set_xticks(range(len(depths)), [str(depth) for depth in depths])
+    ax.set_xlim(-0.5, len(depths) - 0.5)
+    ax.set_ylim(0, 102)
+    ax.set_xlabel("layers between the first and the output")
+    ax.set_ylabel("test accuracy (%)")
+    ax.grid(axis="y", color="0.9")
+    ax.legend(loc="lower left", fontsize="small")
+    return ax
+
+
+def plot_mean_gates(gates, *, ax, start=None, title=None):
+    """Mean transform gate by layer, one line a seed.
+
+    Args:
+        gates: List of lists of mean gates, first layer first.
+        ax: Matplotlib axes.
+        start: The gate on zero input before training, drawn as a line. Defaults to `None`.
+        title: Defaults to `None`.
+
+    Returns:
+        `ax`.
+    """
+    mean = np.mean(gates, axis=0)
+    layers = np.arange(1, len(mean) + 1)
+    for index, values in enumerate(gates):
+        ax.plot(
+            layers,
+            values,
+            color=COLORS["highway"],
+            alpha=0.3,
+            linewidth=1,
+            label="one seed" if index == 0 else None,
+        )
+    ax.plot(layers, mean, color=COLORS["highway"], marker=".", label="mean over seeds")
+    if start is not None:
+        ax.axhline(start, color="0.5", linestyle=":", label="sigmoid(gate bias) at the start")
+    ax.set_ylim(bottom=0)
+    ax.set_xlabel("layer")
+    ax.set_ylabel("mean transform gate T")
+    if title:
+        ax.set_title(title)
+    ax.grid(color="0.9")
+    ax.legend(fontsize="small")
+    return ax
+
+
+def plot_gradient_norms(norms, *, ax, title=None):
+    """Gradient norm by layer on a log scale, the mean over the seeds (of the logarithms).
+
+    Args:
+        norms: Dict from kind to a list of lists of norms, first layer first, one list a seed.
+        ax: Matplotlib axes.
+        title: Defaults to `None`.
+
+    Returns:
+        `ax`.
+    """
+    for kind, lines in norms.items():
+        values = np.asarray(lines, dtype="float64")
+        with np.errstate(divide="ignore"):
+            mean = np.exp(np.log(values).mean(axis=0))
+        layers = np.arange(1, values.shape[1] + 1)
+        ax.plot(layers, mean, color=COLORS[kind], marker=".", label=kind)
+        if len(values) > 1:
+            ax.fill_between(
+                layers, values.min(axis=0), values.max(axis=0), color=COLORS[kind], alpha=0.2, lw=0
+            )
+    ax.set_yscale("log")
+    ax.set_xlabel("layer")
+    ax.set_ylabel("gradient norm of the kernel of H")
+    if title:
+        ax.set_title(title)
+    ax.grid(color="0.9")
+    ax.legend(fontsize="small")
+    return ax
