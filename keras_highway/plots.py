@@ -33,7 +33,7 @@ def plot_accuracy_by_depth(accuracies, *, ax, chance=None, published=None):
     """
     depths = sorted({depth for by_depth in accuracies.values() for depth in by_depth})
     positions = {depth: index for index, depth in enumerate(depths)}
-    for shift, (kind, by_depth) in zip((-0.06, 0.06), accuracies.items(), strict=False):
+    for shift, (kind, by_depth) in zip((-0.05, 0.05), accuracies.items(), strict=False):
         color = COLORS[kind]
         known = sorted(by_depth)
         x = np.array([positions[depth] + shift for depth in known])
@@ -51,7 +51,7 @@ def plot_accuracy_by_depth(accuracies, *, ax, chance=None, published=None):
         crosses = sorted(set(known) & set((published or {}).get(kind, ())))
         if crosses:
             ax.scatter(
-                [positions[depth] + 3 * shift for depth in crosses],
+                [positions[depth] + 2.2 * shift for depth in crosses],
                 [100 * published[kind][depth] for depth in crosses],
                 marker="x",
                 s=45,
@@ -66,7 +66,7 @@ def plot_accuracy_by_depth(accuracies, *, ax, chance=None, published=None):
     ax.set_xlabel("layers between the first and the output")
     ax.set_ylabel("test accuracy (%)")
     ax.grid(axis="y", color="0.9")
-    ax.legend(loc="lower left", fontsize="small")
+    ax.legend(loc="center right", fontsize="small")
     return ax
 
 
@@ -97,7 +97,7 @@ def plot_mean_gates(gates, *, ax, start=None, title=None):
     if start is not None:
         ax.axhline(start, color="0.5", linestyle=":", label="sigmoid(gate bias) at the start")
     ax.set_ylim(bottom=0)
-    ax.set_xlabel("layer")
+    _label_layers(ax)
     ax.set_ylabel("mean transform gate T")
     if title:
         ax.set_title(title)
@@ -128,10 +128,15 @@ def plot_gradient_norms(norms, *, ax, title=None):
                 layers, values.min(axis=0), values.max(axis=0), color=COLORS[kind], alpha=0.2, lw=0
             )
     ax.set_yscale("log")
-    ax.set_xlabel("layer")
+    _label_layers(ax)
     ax.set_ylabel("gradient norm of the kernel of H")
     if title:
         ax.set_title(title)
     ax.grid(color="0.9")
     ax.legend(fontsize="small")
     return ax
+
+
+def _label_layers(ax):
+    ax.set_xlabel("layer")
+    ax.xaxis.get_major_locator().set_params(integer=True)

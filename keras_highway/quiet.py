@@ -1,9 +1,10 @@
 """Keeps TensorFlow's start-up notices off the screen of this package's own command.
 
-They must be turned off before TensorFlow is imported, and Keras imports it. A program that
-imports `keras_highway` is left alone.
+They come while Keras imports TensorFlow, in part before TensorFlow reads its own settings. A
+program that imports `keras_highway` is left alone.
 """
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -12,11 +13,26 @@ from pathlib import Path
 def is_own_command(arguments):
     """Whether the interpreter was started as `keras-highway` or `python -m keras_highway`."""
     script = Path(arguments[1]).name if len(arguments) > 1 else ""
-    return script == "keras-highway" or "keras_highway" in (
-        after for before, after in zip(arguments, arguments[1:], strict=False) if before == "-m"
-    )
+    return script == "keras-highway" or list(arguments[1:3]) == ["-m", "keras_highway"]
+
+
+@contextlib.contextmanager
+def standard_error_closed():
+    """Sends what any code, Python or not, writes to standard error to nowhere meanwhile."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 if is_own_command(sys.orig_argv):
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+    with standard_error_closed():
+        import keras  # noqa: F401

@@ -28,16 +28,17 @@ def fresh_keras():
 @pytest.fixture
 def float64():
     """Runs the test in double precision; JAX has it only when told so."""
-    if keras.backend.backend() != "jax":
-        keras.config.set_dtype_policy("float64")
-        yield
-        return
-    import jax
+    is_jax = keras.backend.backend() == "jax"
+    if is_jax:
+        import jax
 
-    jax.config.update("jax_enable_x64", True)
+        jax.config.update("jax_enable_x64", True)
+    keras.config.set_floatx("float64")
     keras.config.set_dtype_policy("float64")
     yield
-    jax.config.update("jax_enable_x64", False)
+    keras.config.set_floatx("float32")
+    if is_jax:
+        jax.config.update("jax_enable_x64", False)
 
 
 @pytest.fixture

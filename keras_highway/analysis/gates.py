@@ -31,9 +31,7 @@ def mean_gates(model, x, batch_size=256):
     >>> {name: round(gate, 4) for name, gate in mean_gates(model, np.zeros((5, 3))).items()}
     {'hw': 0.1192}
     """
-    if not isinstance(model, (keras.Sequential, keras.models.Model)) or not hasattr(
-        model, "operations"
-    ):
+    if not getattr(model, "inputs", None):
         raise TypeError(
             explain(
                 "`mean_gates` takes a Functional or Sequential model.",
@@ -48,11 +46,12 @@ def mean_gates(model, x, batch_size=256):
     ]
     if not layers:
         return {}
-    inputs_of = keras.Model(model.inputs, [layer.input for layer in layers])
+    inputs = model.inputs[0] if len(model.inputs) == 1 else model.inputs
+    inputs_of = keras.Model(inputs, [layer.input for layer in layers])
     sums, count = np.zeros(len(layers)), 0
     for start in range(0, len(x), batch_size):
         batch = x[start : start + batch_size]
-        for index, inputs in enumerate(keras.tree.flatten(inputs_of.predict_on_batch(batch))):
+        for index, inputs in enumerate(keras.tree.flatten(inputs_of(batch, training=False))):
             gate = keras.ops.convert_to_numpy(layers[index].compute_gate(inputs))
             sums[index] += gate.mean(dtype="float64") * len(batch)
         count += len(batch)

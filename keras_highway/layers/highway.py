@@ -172,6 +172,8 @@ class Highway(keras.layers.Layer):
             changes = (self._changes or {}).get(name)
             if changes:
                 layer = type(layer).from_config({**layer.get_config(), **changes})
+            # The mask is passed on here; Keras would warn that a convolution drops it.
+            layer.supports_masking = True
             setattr(self, name, layer)
         self._changes = None
         for layer in (self.transform, self.gate, self.carry, self.shortcut_layer):
