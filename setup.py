@@ -27,8 +27,8 @@ setup(
     install_requires=["keras>=3.10", "numpy>=1.26"],
     extras_require={
         "tensorflow": TENSORFLOW,
-        "jax": ["jax>=0.4.34"],
-        "torch": ["torch>=2.5"],
+        "jax": ["jax"],
+        "torch": ["torch"],
         "data": DATA,
         "cli": CLI,
         "test": [

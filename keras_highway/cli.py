@@ -1,6 +1,7 @@
 """The command line: parses, shows progress and prints; the work is in `experiments`."""
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -140,7 +141,8 @@ def _compare(options) -> int:
         total = len(settings.runs())
         console.print(f"{len(comparison.records)} of {total} runs are in {options.out} already.")
     try:
-        _train_all(comparison, console)
+        with _Interrupt() as interrupt:
+            _train_all(comparison, console, interrupt)
     except KeyboardInterrupt:
         kept = len(comparison.records)
         console.print(f"Interrupted. {kept} of {len(settings.runs())} runs are kept.")
@@ -152,7 +154,31 @@ def _compare(options) -> int:
     return _check_export(comparison, console)
 
 
-def _train_all(comparison, console):
+class _Interrupt:
+    """Ctrl-C that is never lost: the first ends training with the epoch, a second one at once.
+
+    Python drops a `KeyboardInterrupt` that happens to be raised inside a garbage collector's
+    callback, of which there are many between two trainings.
+    """
+
+    def __enter__(self):
+        self._received = False
+        self._before = signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def __exit__(self, *exception):
+        signal.signal(signal.SIGINT, self._before)
+
+    def check(self):
+        if self._received:
+            raise KeyboardInterrupt
+
+    def _handle(self, number, frame):
+        self.check()
+        self._received = True
+
+
+def _train_all(comparison, console, interrupt):
     progress_module = require("rich.progress", "rich", "The command line")
     settings = comparison.settings
     with progress_module.Progress(
@@ -174,6 +200,7 @@ def _train_all(comparison, console):
             def on_epoch(epoch, logs, epochs=epochs):
                 note = f"training accuracy {100 * logs['accuracy']:.1f} %"
                 progress.update(epochs, completed=epoch + 1, note=note)
+                interrupt.check()
 
             record = comparison.train(run, on_epoch)
             progress.remove_task(epochs)
@@ -183,6 +210,7 @@ def _train_all(comparison, console):
                 f"training loss {record['train_loss']:7.4f}  {record['seconds']:4.0f} s",
                 highlight=False,
             )
+            interrupt.check()
 
 
 def _report(comparison, console):

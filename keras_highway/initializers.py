@@ -210,7 +210,7 @@ def get_gate_bias(owner, gate_bias):
 def _unknown_preset(owner, argument, value):
     presets = ", ".join(f"{name!r} ({bias:g})" for name, bias in sorted(GATE_BIAS_PRESETS.items()))
     return explain(
-        f"`{owner}({argument}=...)` takes a number, an initializer or one of the presets {presets}.",
+        f"`{owner}({argument}=...)` takes a number, an initializer or a preset: {presets}.",
         f"{argument}={value!r}",
         did_you_mean(value, GATE_BIAS_PRESETS),
     )

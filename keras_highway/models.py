@@ -99,9 +99,7 @@ def _mlp(layer, input_shape, num_classes, depth, width, activation, initializati
             flatten,
             keras.layers.Dense(width, activation=activation, name="first", **first),
             *(layer(width, f"layer_{index + 1}") for index in range(depth)),
-            keras.layers.Dense(
-                num_classes, name="logits", **_initializers(initialization, width)
-            ),
+            keras.layers.Dense(num_classes, name="logits", **_initializers(initialization, width)),
         ],
         name=name,
     )

@@ -84,16 +84,13 @@ def plot_mean_gates(gates, *, ax, start=None, title=None):
     """
     mean = np.mean(gates, axis=0)
     layers = np.arange(1, len(mean) + 1)
-    for index, values in enumerate(gates):
-        ax.plot(
-            layers,
-            values,
-            color=COLORS["highway"],
-            alpha=0.3,
-            linewidth=1,
-            label="one seed" if index == 0 else None,
-        )
-    ax.plot(layers, mean, color=COLORS["highway"], marker=".", label="mean over seeds")
+    color = COLORS["highway"]
+    if len(gates) > 1:
+        for index, values in enumerate(gates):
+            label = "one seed" if index == 0 else None
+            ax.plot(layers, values, color=color, alpha=0.3, linewidth=1, label=label)
+    label = "mean over seeds" if len(gates) > 1 else "after training"
+    ax.plot(layers, mean, color=color, marker=".", label=label)
     if start is not None:
         ax.axhline(start, color="0.5", linestyle=":", label="sigmoid(gate bias) at the start")
     ax.set_ylim(bottom=0)

@@ -51,9 +51,14 @@ CASES = [
     case("conv2d-dilated", HighwayConv2D, (7, 7, 3), (0, 1), dilation_rate=2),
     case("conv2d-groups", HighwayConv2D, (6, 5, 4), (0, 1), groups=2),
     case("conv2d-small-gate", HighwayConv2D, (6, 5, 4), (0, 1), gate_kernel_size=1),
-    case("conv2d-project", HighwayConv2D, (7, 6, 4), (0, 1), filters=6, strides=2, shortcut="project"),
+    case(
+        "conv2d-project", HighwayConv2D, (7, 6, 4), (0, 1), filters=6, strides=2, shortcut="project"
+    ),
     case("conv2d-pad", HighwayConv2D, (7, 6, 4), (0, 1), filters=6, strides=2, shortcut="pad"),
-    *(case(f"conv3d-{mode}", HighwayConv3D, (4, 3, 5, 2), (0, 1, 2), gate_mode=mode) for mode in MODES),
+    *(
+        case(f"conv3d-{mode}", HighwayConv3D, (4, 3, 5, 2), (0, 1, 2), gate_mode=mode)
+        for mode in MODES
+    ),
     case("conv3d-project", HighwayConv3D, (4, 3, 5, 2), (0, 1, 2), filters=3, shortcut="project"),
     wrapper("wrapper-dense", lambda: keras.layers.Dense(6, activation="tanh"), (6,)),
     wrapper(

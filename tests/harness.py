@@ -19,8 +19,6 @@ RELATIVE_64 = 1e-10
 RELATIVE_32 = 1e-5
 
 
-
-
 def float64_tolerance(case):
     """What float64 means: Keras rounds it to float32 in products on JAX and, but for
     convolutions, on PyTorch (`keras.backend.result_type("float64", "float64")`)."""

@@ -82,9 +82,12 @@ class Convolution:
     def _windows(self):
         for offset in itertools.product(*map(range, self.kernel.shape[:-2])):
             steps = zip(offset, self.output_size, self.strides, self.dilation, strict=True)
-            yield offset, (
-                slice(None),
-                *(slice(o * d, o * d + (n - 1) * s + 1, s) for o, n, s, d in steps),
+            yield (
+                offset,
+                (
+                    slice(None),
+                    *(slice(o * d, o * d + (n - 1) * s + 1, s) for o, n, s, d in steps),
+                ),
             )
 
     def _groups(self):
@@ -187,7 +190,7 @@ def lesson_affine(rng, n_in, n_out):
 
 
 class LessonNetwork:
-    """`parameters` lists every array in the order input, layers, output; drawn as the lesson does."""
+    """`parameters` lists every array in the order first, layers, last, drawn as in the lesson."""
 
     def __init__(self, kind, depth, rng, width=64, inputs=64, classes=10, gate_bias=-2.0):
         self.kind, self.depth = kind, depth
@@ -208,7 +211,7 @@ class LessonNetwork:
             yield start, self.parameters[start : start + size]
 
     def forward(self, x):
-        self.steps = [("first", x, h := np.maximum(0, x @ self.parameters[0] + self.parameters[1]))]
+        self.steps = [(None, x, h := np.maximum(0, x @ self.parameters[0] + self.parameters[1]))]
         self.gates = []
         for _, weights in self._layers():
             transformed = np.maximum(0, h @ weights[0] + weights[1])

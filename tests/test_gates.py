@@ -4,6 +4,7 @@ import harness
 import keras
 import numpy as np
 import pytest
+
 from keras_highway import HighwayConv2D, HighwayDense
 from keras_highway.analysis import mean_gates
 
@@ -24,7 +25,9 @@ def test_mean_gates_are_those_of_all_examples_and_units():
     hidden = keras.ops.reshape(conv(x), (10, -1))
     assert list(gates) == ["conv", "dense"]
     assert np.isclose(gates["conv"], harness.to_numpy(conv.compute_gate(x)).mean(), atol=1e-6)
-    assert np.isclose(gates["dense"], harness.to_numpy(dense.compute_gate(hidden)).mean(), atol=1e-6)
+    assert np.isclose(
+        gates["dense"], harness.to_numpy(dense.compute_gate(hidden)).mean(), atol=1e-6
+    )
 
 
 def test_a_model_without_highway_layers_has_no_gates():

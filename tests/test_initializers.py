@@ -7,6 +7,7 @@ import harness
 import keras
 import numpy as np
 import pytest
+
 from keras_highway import GateBias, HighwayDense, NormalizedUniform, StandardUniform
 from keras_highway.initializers import Negated, clone_initializer
 
@@ -70,7 +71,9 @@ def test_unseeded_initializers_draw_anew_for_every_layer():
     shared = keras.initializers.HeNormal()
     a, b = (HighwayDense(kernel_initializer=shared) for _ in range(2))
     a.build((None, 4)), b.build((None, 4))
-    assert not np.allclose(harness.to_numpy(a.transform.kernel), harness.to_numpy(b.transform.kernel))
+    assert not np.allclose(
+        harness.to_numpy(a.transform.kernel), harness.to_numpy(b.transform.kernel)
+    )
     assert clone_initializer(shared) is not shared
 
 

@@ -5,6 +5,7 @@ import keras
 import numpy as np
 import pytest
 import reference
+
 from keras_highway import GateBias, Highway, HighwayDense, StandardUniform
 from keras_highway.analysis import compute_gradients, gradient_norms
 from keras_highway.data import digits
@@ -27,7 +28,8 @@ def with_weights_of(network):
 
 
 @pytest.mark.parametrize(
-    ("bias", "mean_gate", "distance"), [(0.0, "0.513", "0.360"), (-2.0, "0.128", "0.083"), (-5.0, "0.007", "0.005")]
+    ("bias", "mean_gate", "distance"),
+    [(0.0, "0.513", "0.360"), (-2.0, "0.128", "0.083"), (-5.0, "0.007", "0.005")],
 )
 def test_four_unit_table(bias, mean_gate, distance):
     rng = np.random.default_rng(0)
@@ -43,19 +45,20 @@ def test_four_unit_table(bias, mean_gate, distance):
 def test_worked_example_by_hand():
     """x = (1, -0.5), H = (2, 0), T = (0.1, 0.8) give y = (1.1, -0.1)."""
     x = np.array([[1.0, -0.5]], dtype="float32")
-    logit = lambda t: np.log(t / (1 - t))
     constant = {"kernel_initializer": "zeros"}
     layer = Highway(keras.layers.Dense(2, **constant), keras.layers.Dense(2, **constant))
     layer.build((None, 2))
     layer.transform.bias.assign([2.0, 0.0])
-    layer.gate.bias.assign([logit(0.1), logit(0.8)])
+    layer.gate.bias.assign([np.log(0.1 / 0.9), np.log(0.8 / 0.2)])
     assert np.allclose(harness.to_numpy(layer(x)), [[1.10, -0.10]], atol=1e-6)
 
 
 def test_mean_gate_at_the_start():
     gate = HighwayDense(gate_bias=-2.0).compute_gate(np.zeros((3, 16), "float32"))
     assert np.allclose(harness.to_numpy(gate), 0.1192, atol=5e-5)
-    assert np.allclose(harness.to_numpy(HighwayDense().compute_gate(np.zeros((3, 16)))), 0.1192, atol=5e-5)
+    assert np.allclose(
+        harness.to_numpy(HighwayDense().compute_gate(np.zeros((3, 16)))), 0.1192, atol=5e-5
+    )
     # With a Glorot gate kernel the mean gate on data of variance one lies above sigmoid(-2).
     x = np.random.default_rng(0).normal(size=(2000, 256)).astype("float32")
     assert 0.15 < harness.to_numpy(HighwayDense(gate_bias=-2.0).compute_gate(x)).mean() < 0.165

@@ -1,5 +1,7 @@
 """Files: what is saved is what is loaded, in new processes, changed sublayers included."""
 
+import json
+import zipfile
 from pathlib import Path
 
 import harness
@@ -7,10 +9,15 @@ import keras
 import numpy as np
 import pytest
 from harness import to_numpy
+
 from keras_highway import Highway, HighwayConv1D, HighwayConv2D, HighwayConv3D, HighwayDense
 from keras_highway.layers.highway_conv import BaseHighwayConv
 
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.keras"))
+
+
+def version(text):
+    return tuple(int(part) for part in text.split(".")[:2])
 
 
 def random(*shape):
@@ -144,6 +151,10 @@ def test_there_is_a_golden_file():
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_files_of_released_versions_stay_loadable(path):
+    with zipfile.ZipFile(path) as file:
+        writer = json.loads(file.read("metadata.json"))["keras_version"]
+    if version(keras.__version__) < version(writer):
+        pytest.skip(f"Keras {keras.__version__} cannot read all that Keras {writer} writes")
     with np.load(path.with_suffix(".npz")) as golden:
         model = keras.saving.load_model(path)
         y = model.predict(golden["inputs"], verbose=0)

@@ -55,6 +55,4 @@ def mean_gates(model, x, batch_size=256):
             gate = keras.ops.convert_to_numpy(layers[index].compute_gate(inputs))
             sums[index] += gate.mean(dtype="float64") * len(batch)
         count += len(batch)
-    return {
-        layer.name: float(total / count) for layer, total in zip(layers, sums, strict=True)
-    }
+    return {layer.name: float(total / count) for layer, total in zip(layers, sums, strict=True)}

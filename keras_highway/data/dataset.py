@@ -66,9 +66,9 @@ def check_labels(name: str, labels: np.ndarray, num_classes: int | None = None) 
         labels = labels[:, 0]
     if labels.ndim != 1 or not len(labels):
         raise InputError(explain(f"{rule}.", f"shape {labels.shape}", "Give a vector of labels."))
-    if labels.dtype.kind not in "iu":
-        if labels.dtype.kind != "f" or not np.array_equal(labels, np.round(labels)):
-            raise InputError(explain(f"{rule}.", f"values of type {labels.dtype}", fix))
+    whole = labels.dtype.kind == "f" and np.array_equal(labels, np.round(labels))
+    if labels.dtype.kind not in "iu" and not whole:
+        raise InputError(explain(f"{rule}.", f"values of type {labels.dtype}", fix))
     labels = labels.astype("int64")
     if labels.min() < 0 or (num_classes is not None and labels.max() >= num_classes):
         wanted = "" if num_classes is None else f"; the training set has {num_classes} classes"

@@ -1,6 +1,7 @@
 """MNIST, through TensorFlow Datasets."""
 
 import os
+from pathlib import Path
 
 from keras_highway.data.dataset import Dataset, require
 from keras_highway.validation import InputError, explain
@@ -23,9 +24,8 @@ def mnist(data_dir: str | os.PathLike | None = None, download: bool = True) -> D
     require("importlib_resources", "importlib_resources", "TensorFlow Datasets")
     require("tensorflow", "tensorflow", "Reading MNIST with TensorFlow Datasets")
     tfds = require("tensorflow_datasets", "tensorflow-datasets", "MNIST")
-    tfds.disable_progress_bar() if not download else tfds.enable_progress_bar()
-    folder = os.fspath(data_dir or os.environ.get("TFDS_DATA_DIR") or tfds.core.constants.DATA_DIR)
-    folder = os.path.expanduser(folder)
+    folder = data_dir or os.environ.get("TFDS_DATA_DIR") or tfds.core.constants.DATA_DIR
+    folder = str(Path(folder).expanduser())
     try:
         train, test = tfds.load(
             "mnist",

@@ -76,13 +76,16 @@ def build(settings: Settings, data: Dataset, kind: str, depth: int) -> keras.Mod
 def train_one(
     settings: Settings,
     data: Dataset,
-    kind: str,
-    depth: int,
-    seed: int,
+    run: tuple[str, int, int],
     on_epoch: Callable[[int, dict[str, float]], None] = lambda epoch, logs: None,
 ) -> tuple[dict[str, Any], keras.Model]:
-    """Trains one network. Returns the record of the run, plain numbers only, and the model."""
+    """Trains the network of one kind, depth and seed.
+
+    Returns:
+        The record of the run, plain numbers only, and the model.
+    """
     started = time.perf_counter()
+    kind, depth, seed = run
     keras.utils.clear_session()
     keras.utils.set_random_seed(seed)
     model = build(settings, data, kind, depth)
@@ -192,7 +195,7 @@ class Comparison:
 
     def train(self, run, on_epoch=lambda epoch, logs: None) -> dict[str, Any]:
         """Trains one run and keeps its record, and its model if it is the best so far."""
-        record, model = train_one(self.settings, self.data, *run, on_epoch)
+        record, model = train_one(self.settings, self.data, run, on_epoch)
         if not self.records or _training_loss(record) < _training_loss(self.best()):
             write_whole(self.out / "best.keras", model.save)
         path = self._record_path(run)

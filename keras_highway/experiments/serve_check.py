@@ -16,7 +16,7 @@ def main(saved_model, inputs_path, outputs_path):
     for hidden in ("keras", "keras_highway"):
         for name in [name for name in sys.modules if name.split(".")[0] == hidden]:
             del sys.modules[name]
-        sys.modules[hidden] = None
+        sys.modules[hidden] = None  # type: ignore[assignment]
     serve = tf.saved_model.load(saved_model).signatures["serving_default"]
     (key,) = serve.structured_input_signature[1]
     (outputs,) = serve(**{key: tf.constant(np.load(inputs_path))}).values()

@@ -118,11 +118,8 @@ class BaseHighwayConv(KernelHighway):
         self.padding = padding
         self.data_format = keras.config.image_data_format() if data_format is None else data_format
         check_choice(owner, "data_format", self.data_format, ("channels_first", "channels_last"))
+        self.channel_axis = 1 if self.data_format == "channels_first" else -1
         self.gate_kernel_size = gate_kernel_size
-
-    @property
-    def channel_axis(self):
-        return 1 if self.data_format == "channels_first" else -1
 
     def make_transform(self, input_shape):
         channels = input_shape[self.channel_axis]
@@ -143,11 +140,13 @@ class BaseHighwayConv(KernelHighway):
 
     def check_input_rank(self, rank):
         if rank != self.rank + 2:
-            space = ", ".join(("steps",) if self.rank == 1 else ("depth", "height", "width")[-self.rank :])
+            sizes = ("steps",) if self.rank == 1 else ("depth", "height", "width")[-self.rank :]
+            space = ", ".join(sizes)
             axes = f"channels, {space}" if self.channel_axis == 1 else f"{space}, channels"
+            owner = type(self).__name__
             raise ValueError(
                 explain(
-                    f"`{type(self).__name__}` takes inputs of rank {self.rank + 2}, (batch, {axes}).",
+                    f"`{owner}` takes inputs of rank {self.rank + 2}, (batch, {axes}).",
                     f"an input of rank {rank} in layer {self.name!r}",
                     "Reshape the input, or use the highway layer for its rank.",
                 )

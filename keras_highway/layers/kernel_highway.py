@@ -10,8 +10,10 @@ from keras_highway.validation import explain
 class KernelHighway(Highway):
     """Base of the highway layers that make their own transform, with a kernel and a bias.
 
-    Subclasses set `_rank_rule` and `_check_rank`, and make the transform in `make_transform`.
+    Subclasses make it in `make_transform` and say in `check_input_rank` what they take.
     """
+
+    channel_axis = -1
 
     def __init__(
         self,
@@ -34,8 +36,6 @@ class KernelHighway(Highway):
         self.bias_regularizer = keras.regularizers.get(bias_regularizer)
         self.kernel_constraint = keras.constraints.get(kernel_constraint)
         self.bias_constraint = keras.constraints.get(bias_constraint)
-
-    channel_axis = -1
 
     def transform_arguments(self):
         """The arguments that every transform takes, as keywords of a Keras layer."""

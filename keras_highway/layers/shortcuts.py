@@ -26,9 +26,11 @@ def make_shortcut(highway, transform, input_shape, output_shape):
             "between the highway layers.",
         )
     )
-    if convolution_rank(transform) and transform.padding == "valid" and set(
-        transform.kernel_size
-    ) != {1}:
+    if (
+        convolution_rank(transform)
+        and transform.padding == "valid"
+        and set(transform.kernel_size) != {1}
+    ):
         raise ValueError(
             explain(
                 f"`{owner}` mixes its input with a convolution of it, so that must keep the size.",
