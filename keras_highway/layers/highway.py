@@ -163,7 +163,8 @@ class Highway(keras.layers.Layer):
         self.gate_kernel_constraint = keras.constraints.get(gate_kernel_constraint)
         self.gate_bias_constraint = keras.constraints.get(gate_bias_constraint)
         self.supports_masking = True
-        self._given = tuple(n for n in ("transform", "gate", "carry") if getattr(self, n))
+        given = (("transform", transform), ("gate", gate), ("carry", carry))
+        self._given = tuple(name for name, layer in given if layer is not None)
         self._changes = None
 
     def build(self, input_shape):
