@@ -111,7 +111,11 @@ def test_same_global_seed_same_weights():
         (lambda: GateBias(float("-inf")), ValueError, ["must be finite", "value=-inf"]),
         (lambda: GateBias(True), TypeError, ["must be a number", "value=True of type bool"]),
         (lambda: GateBias(None), TypeError, ["must be a number", "NoneType"]),
-        (lambda: GateBias("depe"), ValueError, ["or a preset", "value='depe'", "Did you mean 'deep'?"]),
+        (
+            lambda: GateBias("depe"),
+            ValueError,
+            ["or a preset", "value='depe'", "Did you mean 'deep'?"],
+        ),
         (lambda: GateBias.for_depth(0), ValueError, ["positive integer", "depth=0"]),
         (lambda: GateBias.for_depth(2.5), TypeError, ["positive integer", "depth=2.5"]),
         (lambda: GateBias.for_depth(5, carry=1.0), ValueError, ["between 0 and 1", "carry=1.0"]),
