@@ -246,6 +246,13 @@ def test_symbolic_gate_can_be_an_output_of_a_model():
     assert np.allclose(model.predict(x, verbose=0)[1], to_numpy(layer.compute_gate(x)), atol=1e-6)
 
 
+def test_integers_and_sublayers_of_another_dtype_are_brought_to_the_layers_own():
+    assert to_numpy(HighwayDense()(np.ones((2, 3), "int32"))).shape == (2, 3)
+    layer = Highway(keras.layers.Dense(4, dtype="float32"), dtype="mixed_float16")
+    assert keras.backend.standardize_dtype(layer(random(2, 4)).dtype) == "float16"
+    assert keras.backend.standardize_dtype(layer.compute_gate(random(2, 4)).dtype) == "float16"
+
+
 # ---- depth
 
 
@@ -448,6 +455,11 @@ ERRORS = {
         )(keras.Input((4, 8, 8))),
         ValueError,
         ["channels_first DepthwiseConv2D", "Pass a layer"],
+    ),
+    "two inputs": (
+        lambda: HighwayDense()([keras.Input((3,)), keras.Input((3,))]),
+        ValueError,
+        ["takes one input", "2 of the shapes", "Concatenate"],
     ),
     "misspelt argument": (lambda: HighwayDense(gatebias=-1), ValueError, ["gatebias"]),
 }

@@ -37,11 +37,13 @@ def export_and_check(model, path: Path, x: np.ndarray):
     with tempfile.TemporaryDirectory() as folder:
         inputs, outputs = Path(folder) / "inputs.npy", Path(folder) / "outputs.npy"
         np.save(inputs, x)
-        subprocess.run(
+        result = subprocess.run(
             [sys.executable, serve_check.__file__, str(path), str(inputs), str(outputs)],
             env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
-            check=True,
+            check=False,
             capture_output=True,
             text=True,
         )
+        if result.returncode:
+            raise RuntimeError(f"{path} could not be served:\n{result.stderr[-2000:]}")
         return np.load(outputs)

@@ -169,6 +169,14 @@ class Highway(keras.layers.Layer):
 
     def build(self, input_shape):
         input_shape = tuple(input_shape)
+        if input_shape and isinstance(input_shape[0], (list, tuple)):
+            raise ValueError(
+                explain(
+                    f"`{type(self).__name__}` takes one input.",
+                    f"{len(input_shape)} of the shapes {input_shape} in layer {self.name!r}",
+                    "Join them first, for example with keras.layers.Concatenate().",
+                )
+            )
         for name, layer in self._make_sublayers(input_shape).items():
             changes = (self._changes or {}).get(name)
             if changes:
@@ -185,8 +193,8 @@ class Highway(keras.layers.Layer):
 
     def call(self, inputs, training=None):
         self.check_input_shape(inputs.shape)
-        h = self.transform(inputs)
-        x = inputs if self.shortcut_layer is None else self.shortcut_layer(inputs)
+        h = self._computed(self.transform(inputs))
+        x = self._computed(self.shortcut_layer(inputs) if self.shortcut_layer else inputs)
         if self.gate_mode == "residual":
             return h + x
         t = self._gate(self.gate, inputs)
@@ -283,8 +291,12 @@ class Highway(keras.layers.Layer):
         return layer
 
     def _gate(self, layer, inputs):
-        value = layer(inputs)
+        value = self._computed(layer(inputs))
         return self.gate_activation(value) if _ends_linear(layer) else value
+
+    def _computed(self, value):
+        """Brings integers, and the outputs of sublayers with a dtype of their own, to ours."""
+        return keras.ops.cast(value, self.compute_dtype)
 
     def _make_sublayers(self, input_shape):
         """The sublayers that were not given, by attribute, not built yet."""
