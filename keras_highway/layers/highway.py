@@ -217,10 +217,10 @@ class Highway(keras.layers.Layer):
 
         Example:
 
-        >>> import numpy as np
+        >>> import keras, numpy as np
         >>> from keras_highway import HighwayDense
         >>> gate = HighwayDense(gate_bias=-2.0).compute_gate(np.zeros((1, 3)))
-        >>> [round(float(value), 4) for value in gate[0]]
+        >>> [round(float(value), 4) for value in keras.ops.convert_to_numpy(gate)[0]]
         [0.1192, 0.1192, 0.1192]
         """
         if self.gate_mode == "residual":
