@@ -21,6 +21,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return options.run(options)
+    except KeyboardInterrupt:
+        return INTERRUPTED
     except (InputError, ImportError) as error:
         print(f"keras-highway {options.command}: error: {error}", file=sys.stderr)
         return 2
@@ -218,14 +220,16 @@ def _report(comparison, console):
     settings = comparison.settings
     rows = comparison.summary()
     seeds = sorted({row["seeds"] for row in rows})
+    published = any(row["published_test_accuracy"] is not None for row in rows)
     counts = str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
     table = table_module.Table(
-        title=f"Test accuracy in % on {comparison.data.name} after {settings.epochs} epochs; "
-        f"chance is {100 * comparison.data.chance:.2f}",
-        caption=f"ours: mean ± standard deviation, and extremes, over seeds ({counts}). "
-        "published: the NumPy lesson, its one seed, the same gate bias.",
+        title=f"Test accuracy in %, {comparison.data.name}, epochs: {settings.epochs}, "
+        f"most frequent label: {100 * comparison.data.chance:.2f}",
+        caption=f"ours: mean ± standard deviation, and extremes. Seeds: {counts}"
+        + ("\npublished: the NumPy lesson, its one seed" if published else ""),
     )
-    for heading in ("depth", "kind", "gate bias", "ours", "from", "to", "published"):
+    columns = ["depth", "kind", "gate bias", "ours", "from", "to"]
+    for heading in columns + (["published"] if published else []):
         table.add_column(heading, justify="left" if heading == "kind" else "right")
     for row in rows:
         spread = row["test_accuracy_std"]
@@ -237,7 +241,7 @@ def _report(comparison, console):
             + ("" if spread is None else f" ± {100 * spread:.2f}"),
             _or_dash(row["test_accuracy_min"]),
             _or_dash(row["test_accuracy_max"]),
-            _or_dash(row["published_test_accuracy"]),
+            *([_or_dash(row["published_test_accuracy"])] if published else []),
         )
     console.print(table)
     written = ", ".join(path.name for path in comparison.write_results())
@@ -247,8 +251,9 @@ def _report(comparison, console):
 def _check_export(comparison, console) -> int:
     best = comparison.best()
     console.print(
-        f"Best on the training set: {best['kind']} of depth {best['depth']}, seed {best['seed']}, "
-        f"test accuracy {100 * best['test_accuracy']:.2f} %, saved as best.keras",
+        f"Lowest training loss, {best['train_loss']:.4f}: {best['kind']} of depth {best['depth']}, "
+        f"seed {best['seed']}, test accuracy {100 * best['test_accuracy']:.2f} %, saved as "
+        f"{comparison.out / 'best.keras'}",
         highlight=False,
     )
     result = comparison.export_best()
@@ -256,7 +261,7 @@ def _check_export(comparison, console) -> int:
         console.print(f"No SavedModel was written. {result['reason']}")
         return 0
     console.print(
-        f"SavedModel best_saved_model, loaded in a new process without keras_highway: test "
+        f"{result['saved_model']}, loaded in a new process without keras_highway: test "
         f"accuracy {100 * result['test_accuracy']:.2f} %, largest difference of a logit "
         f"{result['largest_difference']:.1e}",
         highlight=False,

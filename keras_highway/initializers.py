@@ -209,8 +209,12 @@ def get_gate_bias(owner, gate_bias):
 
 def _unknown_preset(owner, argument, value):
     presets = ", ".join(f"{name!r} ({bias:g})" for name, bias in sorted(GATE_BIAS_PRESETS.items()))
+    takes = (
+        "a number or a preset" if owner == "GateBias" else "a number, an initializer or a preset"
+    )
+    by_depth = "For a bias by depth use GateBias.for_depth(depth)."
     return explain(
-        f"`{owner}({argument}=...)` takes a number, an initializer or a preset: {presets}.",
+        f"`{owner}({argument}=...)` takes {takes}: {presets}.",
         f"{argument}={value!r}",
-        did_you_mean(value, GATE_BIAS_PRESETS),
+        by_depth if value == "auto" else did_you_mean(value, GATE_BIAS_PRESETS),
     )

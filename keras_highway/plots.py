@@ -41,13 +41,13 @@ def plot_accuracy_by_depth(accuracies, *, ax, chance=None, published=None):
             x,
             [100 * np.mean(by_depth[depth]) for depth in known],
             color=color,
-            marker="_",
-            markersize=14,
             label=f"{kind}, mean",
         )
         for position, depth in zip(x, known, strict=True):
             values = 100 * np.asarray(by_depth[depth])
-            ax.scatter(np.full(len(values), position), values, s=16, color=color, alpha=0.5)
+            label = f"{kind}, one seed" if depth == known[0] else None
+            dots = np.full(len(values), position)
+            ax.scatter(dots, values, s=16, color=color, alpha=0.5, label=label)
         crosses = sorted(set(known) & set((published or {}).get(kind, ())))
         if crosses:
             ax.scatter(
@@ -59,7 +59,7 @@ def plot_accuracy_by_depth(accuracies, *, ax, chance=None, published=None):
                 label=f"{kind}, published (one seed)",
             )
     if chance is not None:
-        ax.axhline(100 * chance, color="0.5", linestyle=":", label="chance")
+        ax.axhline(100 * chance, color="0.5", linestyle=":", label="most frequent label")
     ax.set_xticks(range(len(depths)), [str(depth) for depth in depths])
     ax.set_xlim(-0.5, len(depths) - 0.5)
     ax.set_ylim(0, 102)
@@ -93,7 +93,7 @@ def plot_mean_gates(gates, *, ax, start=None, title=None):
     ax.plot(layers, mean, color=color, marker=".", label=label)
     if start is not None:
         ax.axhline(start, color="0.5", linestyle=":", label="sigmoid(gate bias) at the start")
-    ax.set_ylim(bottom=0)
+    ax.set_ylim(bottom=0, top=1.15 * max(np.max(gates), start or 0.0))
     _label_layers(ax)
     ax.set_ylabel("mean transform gate T")
     if title:
@@ -121,9 +121,9 @@ def plot_gradient_norms(norms, *, ax, title=None):
         layers = np.arange(1, values.shape[1] + 1)
         ax.plot(layers, mean, color=COLORS[kind], marker=".", label=kind)
         if len(values) > 1:
-            ax.fill_between(
-                layers, values.min(axis=0), values.max(axis=0), color=COLORS[kind], alpha=0.2, lw=0
-            )
+            low, high = values.min(axis=0), values.max(axis=0)
+            label = f"{kind}, lowest to highest seed"
+            ax.fill_between(layers, low, high, color=COLORS[kind], alpha=0.2, lw=0, label=label)
     ax.set_yscale("log")
     _label_layers(ax)
     ax.set_ylabel("gradient norm of the kernel of H")

@@ -34,5 +34,8 @@ def standard_error_closed():
 if is_own_command(sys.orig_argv):
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
-    with standard_error_closed():
-        import keras  # noqa: F401
+    try:
+        with standard_error_closed():
+            import keras  # noqa: F401
+    except KeyboardInterrupt:
+        sys.exit(130)  # what a shell reports for a program stopped by Ctrl-C

@@ -41,7 +41,7 @@ def test_writes_table_files_figures_and_models(finished):
     out, result = finished
     assert result.returncode == 0, result.stderr
     assert "Traceback" not in result.stderr
-    for word in ("depth", "highway", "plain", "published", "best.keras"):
+    for word in ("depth", "highway", "plain", "most frequent label", "best.keras"):
         assert word in result.stdout
     results = json.loads((out / "results.json").read_text())
     assert results["complete"] and len(results["runs"]) == 8

@@ -42,3 +42,10 @@ def test_a_subclassed_model_is_refused_in_words():
 
     with pytest.raises(TypeError, match=r"Functional or Sequential.*Received: Own"):
         mean_gates(Own(), np.zeros((3, 4)))
+
+
+def test_nested_highway_layers_are_not_passed_over_in_silence():
+    inner = keras.Sequential([keras.Input((4,)), HighwayDense()], name="inner")
+    model = keras.Sequential([keras.Input((4,)), inner, HighwayDense()])
+    with pytest.raises(ValueError, match=r"nested model 'inner'.*by itself"):
+        mean_gates(model, np.zeros((3, 4)))

@@ -429,6 +429,11 @@ ERRORS = {
         ValueError,
         ["gate of `Highway`", "(None, 3)", "(None, 4)"],
     ),
+    "gate bias without use": (
+        lambda: Highway(keras.layers.Dense(4), keras.layers.Dense(4), gate_bias=-4.0),
+        ValueError,
+        ["a gate that it makes itself", "gate_bias=-4.0", "bias_initializer=GateBias(-2.0)"],
+    ),
     "gate without use": (
         lambda: Highway(keras.layers.Dense(4), keras.layers.Dense(4), gate_mode="residual"),
         ValueError,

@@ -11,7 +11,8 @@ def mean_gates(model, x, batch_size=256):
     """The mean transform gate T of each highway layer over all units and all of `x`.
 
     Args:
-        model: A built Functional or Sequential model.
+        model: A built Functional or Sequential model, its highway layers not inside of other
+            models. A layer that is used several times is measured at its first use.
         x: Array of inputs, `(examples, ...)`.
         batch_size: Examples that are computed at a time. Defaults to `256`.
 
@@ -21,6 +22,7 @@ def mean_gates(model, x, batch_size=256):
 
     Raises:
         TypeError: If the model's layers cannot be listed with their inputs.
+        ValueError: If there are highway layers inside of nested models.
 
     Example:
 
@@ -37,6 +39,20 @@ def mean_gates(model, x, batch_size=256):
                 "`mean_gates` takes a Functional or Sequential model.",
                 f"{type(model).__name__}",
                 "Call `compute_gate` of the layers of a subclassed model instead.",
+            )
+        )
+    nested = [
+        layer
+        for layer in model.layers
+        if isinstance(layer, keras.Model)
+        and any(isinstance(part, (Highway, keras.Model)) for part in layer.layers)
+    ]
+    if nested:
+        raise ValueError(
+            explain(
+                "`mean_gates` measures the highway layers of the model itself.",
+                f"the nested model {nested[0].name!r}, which may hold others",
+                "Measure that model by itself, on its own inputs.",
             )
         )
     layers = [

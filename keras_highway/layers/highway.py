@@ -47,9 +47,10 @@ class Highway(keras.layers.Layer):
         transform: The Keras layer that computes H(x) from one input.
         gate: A Keras layer that computes T(x), in the shape of H(x) or broadcast to it. If it
             ends in a layer without activation (a linear `Dense`), `gate_activation` is applied to
-            its output; otherwise its output is T. Defaults to `None`: a convolution with the same
-            geometry if `transform` is a `Conv1D`, `Conv2D` or `Conv3D`, else a `Dense` over the
-            last axis. The `gate_...` arguments below describe that default gate.
+            its output; otherwise its output is T, which must lie between 0 and 1. Defaults to
+            `None`: a convolution with the same geometry if `transform` is a `Conv1D`, `Conv2D` or
+            `Conv3D`, else a `Dense` over the last axis. The `gate_...` arguments below describe
+            that default gate; a gate of your own brings its own bias.
         carry: The same for the carry gate C, in mode `"independent"` only.
         gate_bias: Initial bias of T. **Negative carries.** A number, a preset's name
             (`"shallow"` -1, `"deep"` -2, `"very_deep"` -4) or an initializer, such as
@@ -146,6 +147,16 @@ class Highway(keras.layers.Layer):
                     )
                 )
             gate_bias = gate_bias_initializer
+        makes_a_gate = gate is None or (gate_mode == "independent" and carry is None)
+        if not makes_a_gate and gate_bias != -2.0:
+            raise ValueError(
+                explain(
+                    f"`{owner}` sets the gate bias of a gate that it makes itself.",
+                    f"gate_bias={gate_bias!r} and gate={gate.name!r}",
+                    "Leave out `gate_bias`, and start the bias inside the gate: "
+                    "keras.layers.Dense(..., bias_initializer=GateBias(-2.0)).",
+                )
+            )
         initializer = get_gate_bias(owner, gate_bias)
         super().__init__(**kwargs)
         self.transform = transform
