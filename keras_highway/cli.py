@@ -245,7 +245,7 @@ def _report(comparison, console):
         )
     console.print(table)
     written = ", ".join(path.name for path in comparison.write_results())
-    console.print(f"Written to {comparison.out}: {written}", highlight=False)
+    console.print(f"Written to {comparison.out}: {written}", highlight=False, soft_wrap=True)
 
 
 def _check_export(comparison, console) -> int:
@@ -255,6 +255,7 @@ def _check_export(comparison, console) -> int:
         f"seed {best['seed']}, test accuracy {100 * best['test_accuracy']:.2f} %, saved as "
         f"{comparison.out / 'best.keras'}",
         highlight=False,
+        soft_wrap=True,
     )
     result = comparison.export_best()
     if "reason" in result:
@@ -265,6 +266,7 @@ def _check_export(comparison, console) -> int:
         f"accuracy {100 * result['test_accuracy']:.2f} %, largest difference of a logit "
         f"{result['largest_difference']:.1e}",
         highlight=False,
+        soft_wrap=True,
     )
     if not result["agree"]:
         console.print("The served model does not agree with the Keras model.", style="bold red")
