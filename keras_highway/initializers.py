@@ -186,9 +186,11 @@ def clone_initializer(initializer):
 
     An unseeded initializer object repeats its values at each call, so one object that is handed
     to several kernels would make them equal; a clone draws its own seed, and keeps an explicit one.
+    One with a `SeedGenerator` draws anew at each call, and is kept.
     """
     initializer = keras.initializers.get(initializer)
-    if isinstance(initializer, keras.initializers.Initializer):
+    draws_anew = isinstance(getattr(initializer, "seed", None), keras.random.SeedGenerator)
+    if isinstance(initializer, keras.initializers.Initializer) and not draws_anew:
         return initializer.clone()
     return initializer
 

@@ -19,6 +19,9 @@ def is_own_command(arguments):
 @contextlib.contextmanager
 def standard_error_closed():
     """Sends what any code, Python or not, writes to standard error to nowhere meanwhile."""
+    if sys.stderr is None:  # closed already
+        yield
+        return
     sys.stderr.flush()
     kept = os.dup(2)
     nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -146,6 +146,20 @@ def test_frozen_layer_stays_frozen_also_in_a_file(tmp_path):
     assert len(model.trainable_weights) == 4
 
 
+@pytest.mark.parametrize("how", ["constructor", "before the build", "wrapper"])
+def test_a_layer_frozen_before_it_is_built_does_not_train(how):
+    if how == "wrapper":
+        layer = Highway(keras.layers.Dense(4), trainable=False)
+    else:
+        layer = HighwayDense(trainable=how != "constructor")
+        layer.trainable = False
+    model = keras.Sequential([keras.Input((4,)), layer, keras.layers.Dense(1)])
+    assert len(model.trainable_variables) == 2
+    assert not keras.models.clone_model(model).layers[0].gate.trainable
+    layer.trainable = True
+    assert len(model.trainable_variables) == 6
+
+
 # ---- the wrapper
 
 

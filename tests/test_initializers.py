@@ -85,6 +85,16 @@ def test_one_object_for_both_kernels_does_not_make_them_equal():
     assert not np.allclose(transform, gate)
 
 
+def test_a_seed_generator_draws_anew_for_every_kernel():
+    shared = keras.initializers.HeNormal(seed=keras.random.SeedGenerator(1))
+    arguments = {"kernel_initializer": shared, "gate_kernel_initializer": shared}
+    layers = [HighwayDense(**arguments) for _ in range(2)]
+    for layer in layers:
+        layer.build((None, 4))
+    kernels = [harness.to_numpy(part.kernel) for a in layers for part in (a.transform, a.gate)]
+    assert not any(np.allclose(kernels[0], other) for other in kernels[1:])
+
+
 def test_explicit_seeds_are_kept():
     initializer = keras.initializers.HeNormal(seed=5)
     layer = HighwayDense(kernel_initializer=initializer)

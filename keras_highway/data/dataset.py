@@ -16,6 +16,7 @@ class Dataset:
     Attributes:
         name: What the tables call it.
         x_train, x_test: float32, `(examples, ...)`.
+        built_in: Whether it is one that this package names, not a user's own.
         y_train, y_test: int64 labels from 0 to `num_classes - 1`, `(examples,)`.
     """
 
@@ -24,6 +25,7 @@ class Dataset:
     y_train: np.ndarray
     x_test: np.ndarray
     y_test: np.ndarray
+    built_in: bool = False
 
     @property
     def num_classes(self) -> int:

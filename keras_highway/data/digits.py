@@ -30,4 +30,5 @@ def digits() -> Dataset:
         y_train=y_train.astype("int64"),
         x_test=x_test.reshape(-1, 8, 8, 1).astype("float32"),
         y_test=y_test.astype("int64"),
+        built_in=True,
     )

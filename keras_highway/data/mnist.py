@@ -53,4 +53,5 @@ def mnist(data_dir: str | os.PathLike | None = None, download: bool = True) -> D
         y_train=y_train.astype("int64"),
         x_test=x_test.astype("float32") / 255.0,
         y_test=y_test.astype("int64"),
+        built_in=True,
     )

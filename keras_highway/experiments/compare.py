@@ -236,7 +236,8 @@ class Comparison:
         return [r for (k, d, _), r in self.records.items() if (k, d) == (kind, depth)]
 
     def _published(self, kind, depth):
-        ours = {"dataset": self.data.name} | asdict(self.settings)
+        name = self.data.name if self.data.built_in else None
+        ours = {"dataset": name} | asdict(self.settings)
         if any(ours[key] != value for key, value in LESSON_SETTING.items()):
             return None
         bias = self.settings.bias_at(depth) if kind == "highway" else None

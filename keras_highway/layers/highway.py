@@ -176,6 +176,9 @@ class Highway(keras.layers.Layer):
         self.supports_masking = True
         given = (("transform", transform), ("gate", gate), ("carry", carry))
         self._given = tuple(name for name, layer in given if layer is not None)
+        if not self.trainable:
+            for name in self._given:
+                getattr(self, name).trainable = False
         self._changes = None
 
     def build(self, input_shape):
@@ -325,6 +328,9 @@ class Highway(keras.layers.Layer):
             made["carry"] = self._make_gate(
                 "carry", transform, output_shape, Negated(kernel), Negated(bias)
             )
+        if not self.trainable:
+            for layer in made.values():
+                layer.trainable = False
         return made
 
     def _make_gate(self, name, transform, output_shape, kernel_initializer, bias_initializer):
