@@ -165,11 +165,14 @@ class NormalizedUniform(keras.initializers.VarianceScaling):
 
 @keras.saving.register_keras_serializable(package="keras_highway")
 class Negated(keras.initializers.Initializer):
-    """Minus the values of another initializer; an initializer called twice repeats its values.
+    """Minus the values of `variable` or, where that is not set, of another initializer.
 
     A carry gate whose kernel and bias start at minus those of the transform gate gives
-    `C = sigmoid(-z) = 1 - sigmoid(z) = 1 - T` for every input.
+    `C = sigmoid(-z) = 1 - sigmoid(z) = 1 - T` for every input. It reads the variables of that
+    gate, since an initializer called twice may give other values.
     """
+
+    variable = None
 
     def __init__(self, initializer):
         self.initializer = keras.initializers.get(initializer)
@@ -178,6 +181,8 @@ class Negated(keras.initializers.Initializer):
         return {"initializer": keras.initializers.serialize(self.initializer)}
 
     def __call__(self, shape, dtype=None):
+        if self.variable is not None:
+            return -keras.ops.cast(self.variable, dtype)
         return -self.initializer(shape, dtype=dtype)
 
 

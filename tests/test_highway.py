@@ -1,6 +1,7 @@
 """What single highway layers promise beyond the battery."""
 
 import json
+import random as python_random
 
 import harness
 import keras
@@ -45,6 +46,22 @@ def test_independent_carry_gate_starts_at_one_minus_the_transform_gate():
         for part in ("transform", "gate", "carry")
         for weight in ("kernel", "bias")
     }
+
+
+def test_carry_gate_starts_at_one_minus_the_gate_whatever_draws_the_gate():
+    def draws(shape, dtype=None):
+        return keras.random.normal(shape, dtype=dtype)
+
+    x = random(16, 8)
+    generator = keras.random.SeedGenerator(1)
+    for initializer in (draws, keras.initializers.RandomNormal(seed=generator)):
+        for layer in (
+            HighwayDense(gate_mode="independent", gate_kernel_initializer=initializer),
+            HighwayDense(gate_mode="independent", gate_bias=initializer),
+        ):
+            layer(x)
+            carry = to_numpy(keras.ops.sigmoid(layer.carry(x)))
+            assert np.allclose(carry, 1 - to_numpy(layer.compute_gate(x)), atol=1e-6)
 
 
 def test_gate_bias_takes_an_initializer_under_either_name():
@@ -160,6 +177,44 @@ def test_a_layer_frozen_before_it_is_built_does_not_train(how):
     assert len(model.trainable_variables) == 6
 
 
+def test_the_config_is_made_without_a_draw_or_a_trace():
+    calls = []
+
+    class Traced(keras.layers.Dense):
+        def call(self, inputs, training=None):
+            calls.append("call")
+            return super().call(inputs, training)
+
+        def compute_output_shape(self, input_shape):
+            calls.append("shape")
+            return super().compute_output_shape(input_shape)
+
+    layer = Highway(Traced(4), shortcut="project")
+    layer.build((None, 4))
+    calls.clear()
+    python_random.seed(3)
+    expected = python_random.random()
+    python_random.seed(3)
+    layer.get_config()
+    assert python_random.random() == expected and not calls
+
+
+@pytest.mark.parametrize("frozen_at_build", [True, False])
+@pytest.mark.parametrize("frozen", [("gate",), ("transform", "gate"), ()])
+def test_what_is_frozen_is_so_in_a_copy(frozen_at_build, frozen):
+    layer = HighwayDense(trainable=not frozen_at_build, name="hw")
+    model = keras.Sequential([keras.Input((4,)), layer])
+    layer.trainable = True
+    for name in frozen:
+        getattr(layer, name).trainable = False
+    copy = keras.models.clone_model(keras.models.clone_model(model)).layers[0]
+    assert [v.name for v in copy.trainable_variables] == [v.name for v in layer.trainable_variables]
+    assert (copy.gate.trainable, copy.transform.trainable) == (
+        "gate" not in frozen,
+        "transform" not in frozen,
+    )
+
+
 # ---- the wrapper
 
 
@@ -231,9 +286,38 @@ def test_a_gate_of_ones_own_is_used_as_it_is_or_activated_if_linear():
         keras.layers.Dense(4, **bias),
         keras.Sequential([keras.layers.Dense(4, **bias), keras.layers.Activation("sigmoid")]),
         keras.Sequential([keras.layers.Dense(3, "relu"), keras.layers.Dense(4, **bias)]),
+        keras.Sequential([keras.layers.Dense(4, **bias), keras.layers.Dropout(0.5)]),
+        keras.Sequential([keras.Sequential([keras.layers.Dense(4, **bias)])]),
+        functional(lambda h: keras.layers.Dense(4, **bias)(keras.layers.Dense(3, "relu")(h))),
+        functional(lambda h: keras.ops.sigmoid(keras.layers.Dense(4, **bias)(h))),
+        functional(lambda h: keras.layers.Dropout(0.5)(keras.layers.Dense(4, **bias)(h))),
     ):
         layer = Highway(keras.layers.Dense(4), gate=gate)
         assert np.allclose(to_numpy(layer.compute_gate(x)), 0.26894142, atol=1e-6)
+    sequence = keras.layers.TimeDistributed(keras.layers.Dense(4, **bias))
+    layer = Highway(keras.layers.Dense(4), gate=sequence)
+    assert np.allclose(to_numpy(layer.compute_gate(random(2, 3, 4))), 0.26894142, atol=1e-6)
+
+
+def functional(function):
+    inputs = keras.Input((4,))
+    return keras.Model(inputs, function(inputs))
+
+
+def test_gate_activation_none_takes_the_gates_output_as_it_is():
+    gate = keras.layers.Dense(4, kernel_initializer="zeros", bias_initializer=GateBias(0.25))
+    layer = Highway(keras.layers.Dense(4), gate=gate, gate_activation=None)
+    assert np.allclose(to_numpy(layer.compute_gate(random(5, 4))), 0.25)
+
+
+def test_a_gate_of_one_value_is_broadcast_to_the_output():
+    x = random(5, 4)
+    layer = Highway(keras.layers.Dense(4), gate=keras.layers.Dense(1))
+    gate = to_numpy(layer.compute_gate(x))
+    assert gate.shape == (5, 4) and np.all(gate == gate[:, :1])
+    h = to_numpy(layer.transform(x))
+    assert np.allclose(to_numpy(layer(x)), gate * h + (1 - gate) * x, atol=1e-6)
+    assert tuple(layer.compute_gate(keras.Input((4,))).shape) == (None, 4)
 
 
 def test_config_of_a_wrapper_with_everything_given():
@@ -262,6 +346,9 @@ def test_symbolic_gate_can_be_an_output_of_a_model():
 
 def test_integers_and_sublayers_of_another_dtype_are_brought_to_the_layers_own():
     assert to_numpy(HighwayDense()(np.ones((2, 3), "int32"))).shape == (2, 3)
+    images, layer = np.arange(2 * 4 * 4 * 3).reshape(2, 4, 4, 3) % 256, HighwayConv2D()
+    y = to_numpy(layer(images.astype("uint8")))
+    assert np.allclose(y, to_numpy(layer(images.astype("float32"))), rtol=1e-6)
     layer = Highway(keras.layers.Dense(4, dtype="float32"), dtype="mixed_float16")
     assert keras.backend.standardize_dtype(layer(random(2, 4)).dtype) == "float16"
     assert keras.backend.standardize_dtype(layer.compute_gate(random(2, 4)).dtype) == "float16"
@@ -348,7 +435,7 @@ ERRORS = {
         ["must know its number of features", "(None, None)", "keras.Input((64,))"],
     ),
     "another width once built": (
-        lambda: HighwayDense(name="alpha").build((None, 6)) or _built()(random(2, 7)),
+        lambda: HighwayDense(name="alpha").build((None, 6)) or built()(random(2, 7)),
         ValueError,
         ["built for axis -1 of the input of size 6", "(2, 7)", "build a new layer"],
     ),
@@ -419,6 +506,69 @@ ERRORS = {
         ValueError,
         ["not both", "gate_bias=-1.0", "Keep `gate_bias`"],
     ),
+    "an activation for units": (
+        lambda: HighwayDense("relu"),
+        TypeError,
+        ["units='relu'", "HighwayDense(activation='relu')"],
+    ),
+    "an activation for filters": (
+        lambda: HighwayConv2D("relu"),
+        TypeError,
+        ["filters='relu'", "HighwayConv2D(activation='relu')"],
+    ),
+    "shape of a layer that is not built": (
+        lambda: HighwayDense(7).compute_output_shape((None, 5)),
+        ValueError,
+        ["one shape", "(None, 5)", "(None, 7)"],
+    ),
+    "shape without channels": (
+        lambda: HighwayConv2D(groups=2).compute_output_shape((None, 8, 8, None)),
+        ValueError,
+        ["must know its number of features", "(None, 8, 8, None)"],
+    ),
+    "named inputs": (
+        lambda: HighwayDense()({"a": keras.Input((3,)), "b": keras.Input((3,))}),
+        ValueError,
+        ["takes one input", "2 of the shapes", "Concatenate"],
+    ),
+    "several outputs": (
+        lambda: Highway(keras.layers.LSTM(4, return_sequences=True, return_state=True))(
+            keras.Input((5, 4))
+        ),
+        ValueError,
+        ["must return one tensor", "of type LSTM, which returns 3", "Wrap it in a layer"],
+    ),
+    "a layer of two inputs": (
+        lambda: Highway(keras.layers.MultiHeadAttention(2, 4))(keras.Input((5, 8))),
+        TypeError,
+        ["called on one input", "of type MultiHeadAttention", "Wrap it in a layer"],
+    ),
+    "a function": (
+        lambda: Highway(lambda x: x),
+        TypeError,
+        ["must be a Keras layer", "keras.layers.Lambda(function)"],
+    ),
+    "pooling to one": (
+        lambda: Highway(
+            keras.layers.GlobalAveragePooling2D(keepdims=True), gate=keras.layers.Dense(3)
+        )(keras.Input((None, None, 3))),
+        ValueError,
+        ["one shape", "(None, None, None, 3)", "(None, 1, 1, 3)"],
+    ),
+    "pooling of an unknown size": (
+        lambda: pooled()(random(2, 2, 2, 3)),
+        ValueError,
+        ["one shape", "(2, 2, 2, 3)", "(2, 1, 1, 3)", "keeps the size"],
+    ),
+    "channels first inside": (
+        lambda: Highway(
+            keras.Sequential(
+                [keras.layers.DepthwiseConv2D(3, padding="same", data_format="channels_first")]
+            )
+        )(keras.Input((4, 8, 8))),
+        ValueError,
+        ["channels_first Sequential", "Pass a layer"],
+    ),
     "units": (lambda: HighwayDense(0), ValueError, ["positive integer", "units=0"]),
     "units of a kind": (lambda: HighwayDense(2.5), TypeError, ["units=2.5 of type float"]),
     "units that are a bool": (lambda: HighwayDense(True), TypeError, ["units=True of type bool"]),
@@ -484,7 +634,13 @@ ERRORS = {
 }
 
 
-def _built():
+def pooled():
+    layer = Highway(keras.layers.MaxPooling2D(2), gate_mode="residual")
+    layer.build((None, None, None, 3))
+    return layer
+
+
+def built():
     layer = HighwayDense(name="alpha")
     layer.build((None, 6))
     return layer

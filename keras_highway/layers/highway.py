@@ -3,15 +3,18 @@
 import keras
 
 from keras_highway.initializers import Negated, clone_initializer, get_gate_bias
-from keras_highway.layers.shortcuts import SHORTCUTS, make_shortcut
+from keras_highway.layers.shortcuts import SHORTCUTS, make_shortcut, needs_shortcut
 from keras_highway.layers.sublayers import (
     check_layer,
     convolution_rank,
+    ends_linear,
     ensure_built,
-    same_kind,
+    output_shape_of,
+    same_geometry,
 )
 from keras_highway.validation import check_choice, explain
 
+DEFAULT_GATE_BIAS = -2.0
 GATE_MODES = ("coupled", "independent", "transform_only", "carry_only", "residual")
 
 
@@ -47,10 +50,11 @@ class Highway(keras.layers.Layer):
         transform: The Keras layer that computes H(x) from one input.
         gate: A Keras layer that computes T(x), in the shape of H(x) or broadcast to it. If it
             ends in a layer without activation (a linear `Dense`), `gate_activation` is applied to
-            its output; otherwise its output is T, which must lie between 0 and 1. Defaults to
-            `None`: a convolution with the same geometry if `transform` is a `Conv1D`, `Conv2D` or
-            `Conv3D`, else a `Dense` over the last axis. The `gate_...` arguments below describe
-            that default gate; a gate of your own brings its own bias.
+            its output; otherwise its output is T, which should lie between 0 and 1. With
+            `gate_activation=None` the output is T in any case. Defaults to `None`: a convolution
+            with the same geometry if `transform` is a `Conv1D`, `Conv2D` or `Conv3D`, else a
+            `Dense` over the last axis. The `gate_...` arguments below describe that default gate;
+            a gate of your own brings its own bias.
         carry: The same for the carry gate C, in mode `"independent"` only.
         gate_bias: Initial bias of T. **Negative carries.** A number, a preset's name
             (`"shallow"` -1, `"deep"` -2, `"very_deep"` -4) or an initializer, such as
@@ -97,6 +101,7 @@ class Highway(keras.layers.Layer):
     """
 
     gate_kernel_size = None  # that of the transform, if it is a convolution
+    gate_observer = None  # called with T where a measurement of this package wants to see it
 
     def __init__(
         self,
@@ -104,7 +109,7 @@ class Highway(keras.layers.Layer):
         gate=None,
         *,
         carry=None,
-        gate_bias=-2.0,
+        gate_bias=DEFAULT_GATE_BIAS,
         gate_mode="coupled",
         shortcut="identity",
         gate_activation="sigmoid",
@@ -137,7 +142,7 @@ class Highway(keras.layers.Layer):
                     )
                 )
         if gate_bias_initializer is not None:
-            if gate_bias != -2.0:
+            if gate_bias != DEFAULT_GATE_BIAS:
                 raise ValueError(
                     explain(
                         f"`{owner}` takes `gate_bias` or `gate_bias_initializer`, not both.",
@@ -148,7 +153,7 @@ class Highway(keras.layers.Layer):
                 )
             gate_bias = gate_bias_initializer
         makes_a_gate = gate is None or (gate_mode == "independent" and carry is None)
-        if not makes_a_gate and gate_bias != -2.0:
+        if gate_bias != DEFAULT_GATE_BIAS and not makes_a_gate:
             raise ValueError(
                 explain(
                     f"`{owner}` sets the gate bias of a gate that it makes itself.",
@@ -179,39 +184,43 @@ class Highway(keras.layers.Layer):
         if not self.trainable:
             for name in self._given:
                 getattr(self, name).trainable = False
-        self._changes = None
+        self._as_made = {}  # configs of the sublayers made here, before anything changed them
+        self._changes = None  # what `sublayer_changes` of a loaded config says, until built
 
     def build(self, input_shape):
-        input_shape = tuple(input_shape)
-        if input_shape and isinstance(input_shape[0], (list, tuple)):
-            raise ValueError(
-                explain(
-                    f"`{type(self).__name__}` takes one input.",
-                    f"{len(input_shape)} of the shapes {input_shape} in layer {self.name!r}",
-                    "Join them first, for example with keras.layers.Concatenate().",
-                )
-            )
+        input_shape = self._check_one_input(input_shape)
+        changes, self._changes = self._changes or {}, None
         for name, layer in self._make_sublayers(input_shape).items():
-            changes = (self._changes or {}).get(name)
-            if changes:
-                layer = type(layer).from_config({**layer.get_config(), **changes})
+            self._as_made[name] = layer.get_config()
+            layer.trainable = self.trainable
+            if name in changes:
+                layer = type(layer).from_config({**layer.get_config(), **changes[name]})
             # The mask is passed on here; Keras would warn that a convolution drops it.
             layer.supports_masking = True
             setattr(self, name, layer)
-        self._changes = None
-        for layer in (self.transform, self.gate, self.carry, self.shortcut_layer):
+        for layer in (self.transform, self.gate, self.shortcut_layer):
             if layer is not None:
                 ensure_built(layer, input_shape, self.compute_dtype)
+        if self.carry is not None:
+            if {"gate", "carry"} <= self._as_made.keys():
+                self.carry.kernel_initializer.variable = self.gate.kernel
+                self.carry.bias_initializer.variable = self.gate.bias
+            ensure_built(self.carry, input_shape, self.compute_dtype)
         self._check_gate_shapes(input_shape)
         self._input_shape = input_shape
 
     def call(self, inputs, training=None):
         self.check_input_shape(inputs.shape)
+        if not keras.backend.is_float_dtype(inputs.dtype):
+            inputs = self._computed(inputs)
         h = self._computed(self.transform(inputs))
         x = self._computed(self.shortcut_layer(inputs) if self.shortcut_layer else inputs)
+        self._check_sizes(x.shape, h.shape)
         if self.gate_mode == "residual":
             return h + x
         t = self._gate(self.gate, inputs)
+        if self.gate_observer is not None:
+            self.gate_observer(t)
         if self.gate_mode == "coupled":
             return x + t * (h - x)
         if self.gate_mode == "independent":
@@ -250,11 +259,18 @@ class Highway(keras.layers.Layer):
         if not self.built:
             self.build(inputs.shape)
         self.check_input_shape(inputs.shape)
-        return self._gate(self.gate, inputs)
+        t = self._gate(self.gate, inputs)
+        output_shape = self._output_shape("transform", self.transform, tuple(inputs.shape))
+        if 1 in t.shape and tuple(t.shape[1:]) != output_shape[1:]:
+            t = t * keras.ops.ones_like(self.transform(inputs))
+        return t
 
     def compute_output_shape(self, input_shape):
-        input_shape = tuple(input_shape)
-        return self._output_shape(self.make_transform(input_shape), input_shape)
+        input_shape = self._check_one_input(input_shape)
+        transform = self.transform if self.built else self.make_transform(input_shape)
+        output_shape = self._output_shape("transform", transform, input_shape)
+        needs_shortcut(self, transform, input_shape, output_shape)
+        return output_shape
 
     def compute_mask(self, inputs, previous_mask):
         strides = getattr(self.transform, "strides", 1) if convolution_rank(self.transform) else 1
@@ -306,21 +322,52 @@ class Highway(keras.layers.Layer):
 
     def _gate(self, layer, inputs):
         value = self._computed(layer(inputs))
-        return self.gate_activation(value) if _ends_linear(layer) else value
+        return self.gate_activation(value) if ends_linear(layer) else value
 
     def _computed(self, value):
         """Brings integers, and the outputs of sublayers with a dtype of their own, to ours."""
         return keras.ops.cast(value, self.compute_dtype)
 
+    def _check_one_input(self, input_shape):
+        """The shape as a tuple, if it is one and of a kind that the layer takes."""
+        shapes = list(input_shape.values()) if isinstance(input_shape, dict) else input_shape
+        if isinstance(input_shape, dict) or (shapes and isinstance(shapes[0], (list, tuple))):
+            raise ValueError(
+                explain(
+                    f"`{type(self).__name__}` takes one input.",
+                    f"{len(shapes)} of the shapes {input_shape} in layer {self.name!r}",
+                    "Join them first, for example with keras.layers.Concatenate().",
+                )
+            )
+        self.check_input_shape(tuple(input_shape))
+        return tuple(input_shape)
+
+    def _check_sizes(self, x_shape, h_shape):
+        """Finds in a call what was unknown to `build`; arithmetic would repeat an axis of size 1.
+
+        A part of the batch axis may be unknown, and the wrapped layer may be any.
+        """
+        if tuple(x_shape) != tuple(h_shape) and any(
+            before != after and None not in (before, after)
+            for before, after in zip(x_shape, h_shape, strict=True)
+        ):
+            raise ValueError(
+                explain(
+                    f"`{type(self).__name__}` mixes its input with its transform's output, so both "
+                    "must have one shape.",
+                    f"carried shape {tuple(x_shape)} and transformed shape {tuple(h_shape)} "
+                    f"in layer {self.name!r}",
+                    "Use a transform that keeps the size.",
+                )
+            )
+
     def _make_sublayers(self, input_shape):
         """The sublayers that were not given, by attribute, not built yet."""
-        self.check_input_shape(input_shape)
         transform = self.make_transform(input_shape)
-        output_shape = self._output_shape(transform, input_shape)
+        output_shape = self._output_shape("transform", transform, input_shape)
         made = {} if "transform" in self._given else {"transform": transform}
-        shortcut = make_shortcut(self, transform, input_shape, output_shape)
-        if shortcut is not None:
-            made["shortcut_layer"] = shortcut
+        if needs_shortcut(self, transform, input_shape, output_shape):
+            made["shortcut_layer"] = make_shortcut(self, transform, output_shape)
         kernel, bias = self.gate_kernel_initializer, self.gate_bias_initializer
         if self.gate_mode != "residual" and "gate" not in self._given:
             made["gate"] = self._make_gate("gate", transform, output_shape, kernel, bias)
@@ -328,14 +375,12 @@ class Highway(keras.layers.Layer):
             made["carry"] = self._make_gate(
                 "carry", transform, output_shape, Negated(kernel), Negated(bias)
             )
-        if not self.trainable:
-            for layer in made.values():
-                layer.trainable = False
         return made
 
     def _make_gate(self, name, transform, output_shape, kernel_initializer, bias_initializer):
-        if not convolution_rank(transform) and (
-            getattr(transform, "data_format", None) == "channels_first"
+        if not convolution_rank(transform) and any(
+            getattr(layer, "data_format", None) == "channels_first"
+            for layer in transform._flatten_layers()
         ):
             raise ValueError(
                 explain(
@@ -345,11 +390,9 @@ class Highway(keras.layers.Layer):
                     f"Pass a layer that computes it as `{name}=`.",
                 )
             )
-        return same_kind(
+        return same_geometry(
             transform,
             output_shape,
-            name,
-            self.dtype_policy,
             kernel_size=self.gate_kernel_size,
             kernel_initializer=kernel_initializer,
             bias_initializer=bias_initializer,
@@ -357,15 +400,17 @@ class Highway(keras.layers.Layer):
             bias_regularizer=self.gate_bias_regularizer,
             kernel_constraint=self.gate_kernel_constraint,
             bias_constraint=self.gate_bias_constraint,
+            name=name,
+            dtype=self.dtype_policy,
         )
 
     def _check_gate_shapes(self, input_shape):
-        output_shape = self._output_shape(self.transform, input_shape)
+        output_shape = self._output_shape("transform", self.transform, input_shape)
         for name in ("gate", "carry"):
             gate = getattr(self, name)
             if gate is None:
                 continue
-            gate_shape = self._output_shape(gate, input_shape)
+            gate_shape = self._output_shape(name, gate, input_shape)
             if len(gate_shape) != len(output_shape) or any(
                 size not in (1, None, wanted) and wanted is not None
                 for size, wanted in zip(gate_shape, output_shape, strict=True)
@@ -380,9 +425,9 @@ class Highway(keras.layers.Layer):
                     )
                 )
 
-    def _output_shape(self, layer, input_shape):
-        spec = layer.compute_output_spec(keras.KerasTensor(input_shape, dtype=self.compute_dtype))
-        return tuple(spec.shape)
+    def _output_shape(self, argument, layer, input_shape):
+        owner = type(self).__name__
+        return output_shape_of(owner, argument, layer, input_shape, self.compute_dtype)
 
     def _sublayer_changes(self):
         """What was changed in the sublayers made here: dtypes (int8), LoRA, `trainable`.
@@ -392,17 +437,10 @@ class Highway(keras.layers.Layer):
         if not self.built:
             return self._changes
         changes = {}
-        for name, layer in self._make_sublayers(self._input_shape).items():
-            fresh, config = layer.get_config(), getattr(self, name).get_config()
-            changed = {key: value for key, value in config.items() if value != fresh.get(key)}
+        for name, config in self._as_made.items():
+            as_made = {**config, "trainable": self.trainable}
+            now = getattr(self, name).get_config()
+            changed = {key: value for key, value in now.items() if value != as_made.get(key)}
             if changed:
                 changes[name] = changed
         return changes
-
-
-def _ends_linear(layer):
-    """Whether the last thing that `layer` applies is a linear activation."""
-    if isinstance(layer, keras.Sequential) and layer.layers:
-        layer = layer.layers[-1]
-    no_activation = (None, keras.activations.linear)
-    return hasattr(layer, "activation") and layer.activation in no_activation

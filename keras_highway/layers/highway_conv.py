@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_highway.layers.kernel_highway import KernelHighway
+from keras_highway.layers.kernel_highway import KernelHighway, check_size
 from keras_highway.layers.sublayers import CONVOLUTIONS
 from keras_highway.validation import (
     check_choice,
@@ -50,8 +50,7 @@ class BaseHighwayConv(KernelHighway):
         **kwargs,
     ):
         owner = type(self).__name__
-        if filters is not None:
-            filters = check_positive_integer(owner, "filters", filters)
+        filters = check_size(owner, "filters", filters)
         kernel_size = check_integer_tuple(owner, "kernel_size", kernel_size, self.rank)
         strides = check_integer_tuple(owner, "strides", strides, self.rank)
         dilation_rate = check_integer_tuple(owner, "dilation_rate", dilation_rate, self.rank)

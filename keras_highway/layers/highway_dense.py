@@ -2,8 +2,8 @@
 
 import keras
 
-from keras_highway.layers.kernel_highway import KernelHighway
-from keras_highway.validation import check_positive_integer, explain
+from keras_highway.layers.kernel_highway import KernelHighway, check_size
+from keras_highway.validation import explain
 
 
 @keras.saving.register_keras_serializable(package="keras_highway")
@@ -95,8 +95,7 @@ class HighwayDense(KernelHighway):
         gate_bias_constraint=None,
         **kwargs,
     ):
-        if units is not None:
-            units = check_positive_integer("HighwayDense", "units", units)
+        units = check_size("HighwayDense", "units", units)
         super().__init__(
             activation=activation,
             gate_bias=gate_bias,

@@ -4,7 +4,20 @@ import keras
 
 from keras_highway.initializers import clone_initializer
 from keras_highway.layers.highway import Highway
-from keras_highway.validation import explain
+from keras_highway.validation import check_positive_integer, explain
+
+
+def check_size(owner, argument, value):
+    """Returns `value`, `units` or `filters`, as an integer above zero, or `None` as it is."""
+    if isinstance(value, str):
+        raise TypeError(
+            explain(
+                f"`{owner}({argument}=...)` must be a positive integer or None.",
+                f"{argument}={value!r}",
+                f"Name an activation, as in {owner}(activation={value!r}).",
+            )
+        )
+    return None if value is None else check_positive_integer(owner, argument, value)
 
 
 class KernelHighway(Highway):

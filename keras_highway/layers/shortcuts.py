@@ -2,16 +2,17 @@
 
 import keras
 
-from keras_highway.layers.sublayers import convolution_rank, same_kind
+from keras_highway.layers.sublayers import convolution_rank, pointwise
 from keras_highway.validation import explain
 
 SHORTCUTS = ("identity", "project", "pad")
 
 
-def make_shortcut(highway, transform, input_shape, output_shape):
-    """The layer on the carry path of `highway`, or `None` where the input itself is carried.
+def needs_shortcut(highway, transform, input_shape, output_shape):
+    """Whether the carry path of `highway` must change the shape of the input.
 
-    Every kind is the identity where the transform keeps the shape.
+    Raises:
+        ValueError: If `highway.shortcut` cannot make the shapes equal.
     """
     owner = type(highway).__name__
     received = (
@@ -42,15 +43,21 @@ def make_shortcut(highway, transform, input_shape, output_shape):
         transform, input_shape, output_shape
     ):
         raise mismatch
-    strides, axis = _strides(transform), _channel_axis(transform)
-    if max(strides) == 1 and input_shape[axis] == output_shape[axis]:
-        return None
+    axis = _channel_axis(transform)
+    if max(_strides(transform)) == 1 and input_shape[axis] == output_shape[axis]:
+        return False
     if highway.shortcut == "identity":
         raise mismatch
-    dtype = highway.dtype_policy
-    if highway.shortcut == "project":
-        return same_kind(transform, output_shape, "shortcut", dtype, kernel_size=1)
-    if output_shape[axis] < input_shape[axis]:
+    if None in (input_shape[axis], output_shape[axis]):
+        raise ValueError(
+            explain(
+                f"`{owner}` with shortcut={highway.shortcut!r} must know the number of features "
+                "before and after.",
+                received,
+                "Give that axis a size, as in keras.Input((64,)).",
+            )
+        )
+    if highway.shortcut == "pad" and output_shape[axis] < input_shape[axis]:
         raise ValueError(
             explain(
                 f"`{owner}` with shortcut='pad' can add features, not remove them.",
@@ -58,7 +65,16 @@ def make_shortcut(highway, transform, input_shape, output_shape):
                 "Use shortcut='project'.",
             )
         )
-    return PadShortcut(output_shape[axis], strides, axis, name="shortcut", dtype=dtype)
+    return True
+
+
+def make_shortcut(highway, transform, output_shape):
+    """The layer on the carry path of `highway`, where one is needed."""
+    arguments = {"name": "shortcut", "dtype": highway.dtype_policy}
+    if highway.shortcut == "project":
+        return pointwise(transform, output_shape, **arguments)
+    axis = _channel_axis(transform)
+    return PadShortcut(output_shape[axis], _strides(transform), axis, **arguments)
 
 
 class PadShortcut(keras.layers.Layer):
@@ -99,8 +115,8 @@ def _channel_axis(transform):
 
 
 def _keeps_size(transform, input_shape, output_shape):
-    """Whether only strides change the axes between batch and channels."""
+    """Whether only strides change the axes between batch and channels, as far as is known."""
     return bool(convolution_rank(transform)) or all(
-        before == after or None in (before, after)
+        before == after or after is None
         for before, after in zip(input_shape[1:-1], output_shape[1:-1], strict=True)
     )
