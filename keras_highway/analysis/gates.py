@@ -3,26 +3,40 @@
 import keras
 import numpy as np
 
+from keras_highway.analysis.paths import layer_paths, length_of, rows_of, shortest_unique
 from keras_highway.layers import Highway
 from keras_highway.validation import explain
+
+
+def gated_layers(model):
+    """The highway layers inside `model` that have a gate, by shortest unique path."""
+    found = [
+        (path, layer)
+        for path, layer in layer_paths(model)
+        if isinstance(layer, Highway) and layer.gate_mode != "residual"
+    ]
+    names = shortest_unique([path for path, _ in found])
+    return dict(zip(names, (layer for _, layer in found), strict=True))
 
 
 def mean_gates(model, x, batch_size=256):
     """The mean transform gate T of each highway layer over all units and all of `x`.
 
+    Any model will do: nested ones, subclassed ones, highway layers inside of other layers, shared
+    ones (the mean of all uses), several inputs.
+
     Args:
-        model: A built Functional or Sequential model, its highway layers not inside of other
-            models. A layer that is used several times is measured at its first use.
-        x: Array of inputs, `(examples, ...)`.
+        model: A Keras model. One that is not built yet is built by the first batch.
+        x: Inputs as the model takes them: an array `(examples, ...)`, or a list or dict of them.
         batch_size: Examples that are computed at a time. Defaults to `256`.
 
     Returns:
-        A dict from layer name to a float between 0 and 1, in the order of the model's layers;
-        empty if it has no highway layer with a gate.
+        A dict from layer name (its shortest unique path, such as `"encoder/highway_dense"`) to a
+        float, in the order of the model's layers; empty if no highway layer has a gate. It is nan
+        for a layer that the model does not use in inference.
 
     Raises:
-        TypeError: If the model's layers cannot be listed with their inputs.
-        ValueError: If there are highway layers inside of nested models.
+        ValueError: If `x` has no examples.
 
     Example:
 
@@ -33,42 +47,29 @@ def mean_gates(model, x, batch_size=256):
     >>> {name: round(gate, 4) for name, gate in mean_gates(model, np.zeros((5, 3))).items()}
     {'hw': 0.1192}
     """
-    if not getattr(model, "inputs", None):
-        raise TypeError(
-            explain(
-                "`mean_gates` takes a Functional or Sequential model.",
-                f"{type(model).__name__}",
-                "Call `compute_gate` of the layers of a subclassed model instead.",
-            )
-        )
-    nested = [
-        layer
-        for layer in model.layers
-        if isinstance(layer, keras.Model)
-        and any(isinstance(part, (Highway, keras.Model)) for part in layer.layers)
-    ]
-    if nested:
+    if not length_of(x):
         raise ValueError(
-            explain(
-                "`mean_gates` measures the highway layers of the model itself.",
-                f"the nested model {nested[0].name!r}, which may hold others",
-                "Measure that model by itself, on its own inputs.",
-            )
+            explain("`mean_gates` takes at least one example.", "no examples", "Give some inputs.")
         )
-    layers = [
-        layer
-        for layer in model.layers
-        if isinstance(layer, Highway) and layer.gate_mode != "residual"
-    ]
-    if not layers:
-        return {}
-    inputs = model.inputs[0] if len(model.inputs) == 1 else model.inputs
-    inputs_of = keras.Model(inputs, [layer.input for layer in layers])
-    sums, count = np.zeros(len(layers)), 0
-    for start in range(0, len(x), batch_size):
-        batch = x[start : start + batch_size]
-        for index, inputs in enumerate(keras.tree.flatten(inputs_of(batch, training=False))):
-            gate = keras.ops.convert_to_numpy(layers[index].compute_gate(inputs))
-            sums[index] += gate.mean(dtype="float64") * len(batch)
-        count += len(batch)
-    return {layer.name: float(total / count) for layer, total in zip(layers, sums, strict=True)}
+    if not model.built:
+        model(rows_of(x, 0, 1), training=False)
+    layers = gated_layers(model)
+    totals = {name: [0.0, 0] for name in layers}  # the sum of T, and how many there were
+
+    def observer(total):
+        def observe(gate):
+            gate = keras.ops.convert_to_numpy(keras.ops.cast(gate, "float32"))
+            total[0] += float(gate.sum(dtype="float64"))
+            total[1] += gate.size
+
+        return observe
+
+    try:
+        for name, layer in layers.items():
+            layer.gate_observer = observer(totals[name])
+        for start in range(0, length_of(x) if layers else 0, batch_size):
+            model(rows_of(x, start, start + batch_size), training=False)
+    finally:
+        for layer in layers.values():
+            layer.gate_observer = None
+    return {name: total / count if count else np.nan for name, (total, count) in totals.items()}

@@ -3,6 +3,8 @@
 import keras
 import numpy as np
 
+from keras_highway.analysis.paths import variable_names
+
 
 def compute_gradients(model, x, y, loss):
     """The gradient of the mean loss on one batch for each of `model.trainable_variables`.
@@ -35,11 +37,9 @@ def compute_gradients(model, x, y, loss):
     elif backend == "jax":
         import jax
 
-        fixed = [variable.value for variable in model.non_trainable_variables]
-
-        def value_of(trainable):
-            predictions, _ = model.stateless_call(trainable, fixed, x, training=False)
-            return keras.ops.mean(loss(y, predictions))
+        def value_of(values):
+            with keras.StatelessScope(state_mapping=zip(variables, values, strict=True)):
+                return keras.ops.mean(loss(y, model(x, training=False)))
 
         gradients = jax.grad(value_of)([variable.value for variable in variables])
     else:
@@ -56,7 +56,7 @@ def compute_gradients(model, x, y, loss):
 
 
 def gradient_norms(model, x, y, loss):
-    """The l2 norm of each trainable variable's gradient on one batch, by the variable's path.
+    """The l2 norm of each trainable variable's gradient on one batch, by its path in the model.
 
     Args:
         model, x, y, loss: As for `compute_gradients`.
@@ -76,10 +76,6 @@ def gradient_norms(model, x, y, loss):
     gradients = compute_gradients(model, x, y, loss)
     return {
         # In double precision: squares of a vanishing float32 gradient would round to zero.
-        _path_in(model, variable): float(np.linalg.norm(gradient.astype("float64").ravel()))
-        for variable, gradient in zip(model.trainable_variables, gradients, strict=True)
+        name: float(np.linalg.norm(gradient.astype("float64").ravel()))
+        for name, gradient in zip(variable_names(model), gradients, strict=True)
     }
-
-
-def _path_in(model, variable):
-    return variable.path.removeprefix(f"{model.name}/")
