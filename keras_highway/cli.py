@@ -1,6 +1,7 @@
 """The command line: parses, shows progress and prints; the work is in `experiments`."""
 
 import argparse
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -89,6 +90,8 @@ def _add_compare(commands):
         help="download mnist if it is not there",
     )
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for the results")
+    # Python before 3.14 takes -1e-1 for an option.
+    parser._negative_number_matcher = re.compile(r"-\.?\d")
     parser.set_defaults(run=_compare)
 
 
@@ -209,7 +212,7 @@ def _train_all(comparison, console, interrupt):
             progress.advance(runs)
             progress.console.print(
                 f"{name}  test accuracy {100 * record['test_accuracy']:6.2f} %  "
-                f"training loss {record['train_loss']:7.4f}  {record['seconds']:4.0f} s",
+                f"training loss {_loss(record):>7}  {record['seconds']:4.0f} s",
                 highlight=False,
             )
             interrupt.check()
@@ -251,7 +254,7 @@ def _report(comparison, console):
 def _check_export(comparison, console) -> int:
     best = comparison.best()
     console.print(
-        f"Lowest training loss, {best['train_loss']:.4f}: {best['kind']} of depth {best['depth']}, "
+        f"Lowest training loss, {_loss(best)}: {best['kind']} of depth {best['depth']}, "
         f"seed {best['seed']}, test accuracy {100 * best['test_accuracy']:.2f} %, saved as "
         f"{comparison.out / 'best.keras'}",
         highlight=False,
@@ -272,6 +275,10 @@ def _check_export(comparison, console) -> int:
         console.print("The served model does not agree with the Keras model.", style="bold red")
         return 1
     return 0
+
+
+def _loss(record):
+    return "not finite" if record["train_loss"] is None else f"{record['train_loss']:.4f}"
 
 
 def _or_dash(value, scale=100):

@@ -82,7 +82,8 @@ def plot_mean_gates(gates, *, ax, start=None, title=None):
     Returns:
         `ax`.
     """
-    mean = np.mean(gates, axis=0)
+    gates = np.asarray(gates, dtype="float64")
+    mean = gates.mean(axis=0)
     layers = np.arange(1, len(mean) + 1)
     color = COLORS["highway"]
     if len(gates) > 1:
@@ -93,7 +94,8 @@ def plot_mean_gates(gates, *, ax, start=None, title=None):
     ax.plot(layers, mean, color=color, marker=".", label=label)
     if start is not None:
         ax.axhline(start, color="0.5", linestyle=":", label="sigmoid(gate bias) at the start")
-    ax.set_ylim(bottom=0, top=1.15 * max(np.max(gates), start or 0.0))
+    top = max(np.nan_to_num(gates).max(), start or 0.0)
+    ax.set_ylim(bottom=0, top=1.15 * top if top else 1.0)
     _label_layers(ax)
     ax.set_ylabel("mean transform gate T")
     if title:

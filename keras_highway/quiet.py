@@ -17,7 +17,7 @@ def is_own_command(arguments):
 
 
 @contextlib.contextmanager
-def standard_error_closed():
+def standard_error_discarded():
     """Sends what any code, Python or not, writes to standard error to nowhere meanwhile."""
     if sys.stderr is None:  # closed already
         yield
@@ -36,9 +36,10 @@ def standard_error_closed():
 
 if is_own_command(sys.orig_argv):
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    # The same sums on every processor: with oneDNN the order of additions depends on it.
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
     try:
-        with standard_error_closed():
+        with standard_error_discarded():
             import keras  # noqa: F401
     except KeyboardInterrupt:
         sys.exit(130)  # what a shell reports for a program stopped by Ctrl-C

@@ -1,6 +1,7 @@
 """`keras-highway compare`: results, interruption, resuming, and errors before anything long."""
 
 import csv
+import dataclasses
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ import pytest
 
 from keras_highway import cli
 from keras_highway.experiments import compare, serving
+from keras_highway.validation import InputError
 
 SMALL = ["--depths", "1", "2", "--seeds", "2", "--epochs", "1", "--width", "8"]
 
@@ -106,6 +108,64 @@ def test_other_settings_in_the_same_folder_are_refused(finished):
     assert "gate_bias -2.0 then, 'auto' now" in result.stderr and "another --out" in result.stderr
     assert "Traceback" not in result.stderr
     assert (out / "results.json").read_text() == before
+
+
+def tiny(out, data=None, **changes):
+    settings = {"depths": (1,), "kinds": ("plain",), "seeds": 2, "epochs": 1, "width": 8}
+    return compare.Comparison(compare.Settings(**settings | changes), data or cli.digits(), out)
+
+
+def trained(out, **changes):
+    comparison = tiny(out, **changes)
+    for run in comparison.remaining():
+        comparison.train(run)
+    return comparison
+
+
+def test_seeds_depths_and_kinds_can_be_added_but_not_left_out(tmp_path):
+    first = trained(tmp_path / "out")
+    more = {"seeds": 3, "depths": (2, 1), "kinds": ("plain", "highway")}
+    second = tiny(tmp_path / "out", **more)
+    assert second.records == first.records and len(second.remaining()) == 12 - 2
+    with pytest.raises(InputError, match=r"seeds 3 then, 2 now"):
+        tiny(tmp_path / "out")
+    assert tiny(tmp_path / "out", **more).records == first.records
+
+
+def test_a_run_whose_model_was_removed_is_trained_again(tmp_path):
+    first = trained(tmp_path / "out")
+    best = first.best()
+    (tmp_path / "out" / "best.keras").unlink()
+    assert tiny(tmp_path / "out").remaining() == [(best["kind"], best["depth"], best["seed"])]
+    again = trained(tmp_path / "out")
+    model = keras.saving.load_model(tmp_path / "out" / "best.keras")
+    loss, _ = model.evaluate(again.data.x_train, again.data.y_train, batch_size=512, verbose=0)
+    assert np.isclose(loss, best["train_loss"], rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("settings.json", "[]"), ("settings.json", ""), ("runs/plain_depth1_seed0.json", "{")],
+)
+def test_damaged_files_are_refused_in_words(name, text, tmp_path):
+    trained(tmp_path / "out")
+    (tmp_path / "out" / name).write_text(text)
+    with pytest.raises(InputError, match=rf"as they were written.*{name}.*Remove that file"):
+        tiny(tmp_path / "out")
+
+
+def test_a_run_that_diverges_is_recorded_as_null_and_never_best(tmp_path):
+    data = cli.digits()
+    huge = dataclasses.replace(data, x_train=data.x_train * np.float32(1e38))
+    comparison = tiny(tmp_path / "out", huge, seeds=1)
+    comparison.train(comparison.remaining()[0])
+    names = [path.name for path in comparison.write_results()]
+    assert "accuracy_by_depth.png" in names
+    (run,) = json.loads((tmp_path / "out" / "results.json").read_text())["runs"]
+    assert run["train_loss"] is None and run["loss_by_epoch"] == [None]
+    assert cli._loss(comparison.best()) == "not finite"
+    if not harness.needs_tensorflow_export():
+        assert comparison.export_best()["agree"]
 
 
 def test_interrupting_keeps_what_is_finished_and_resuming_completes_it(tmp_path):

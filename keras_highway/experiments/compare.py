@@ -5,7 +5,6 @@ interrupted comparison keeps what is finished and the same command takes it up a
 """
 
 import csv
-import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -20,19 +19,26 @@ from keras_highway import analysis, plots
 from keras_highway.data import Dataset
 from keras_highway.experiments import serving
 from keras_highway.experiments.published import LESSON_ACCURACY, LESSON_SETTING
-from keras_highway.files import make_output_folder, write_whole
+from keras_highway.files import (
+    make_output_folder,
+    read_json,
+    without_nan,
+    write_json,
+    write_whole,
+)
 from keras_highway.initializers import GateBias, get_gate_bias
 from keras_highway.models import highway_mlp, plain_mlp
 from keras_highway.validation import InputError, explain
 
 KINDS = ("plain", "highway")
+SELECTION = ("depths", "kinds", "seeds")  # which runs there are; the other settings change a run
 PROBE_SIZE = 256  # training examples on which gradients at the start are measured
 LOSS = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What is compared. Two runs belong together only if all of this is equal."""
+    """What is compared. Runs belong together only if all but `SELECTION` is equal."""
 
     depths: tuple[int, ...] = (5, 20, 50)
     kinds: tuple[str, ...] = KINDS
@@ -134,7 +140,7 @@ class Comparison:
     def __init__(self, settings: Settings, data: Dataset, out: Path):
         self.settings, self.data, self.out = settings, data, out
         self.identity = {
-            **json.loads(json.dumps(asdict(settings))),
+            **{k: list(v) if isinstance(v, tuple) else v for k, v in asdict(settings).items()},
             "dataset": data.name,
             "data_fingerprint": data.fingerprint(),
             "backend": keras.backend.backend(),
@@ -143,10 +149,14 @@ class Comparison:
         }
         self._open()
         self.records = {
-            run: json.loads(self._record_path(run).read_text())
+            run: read_json(self._record_path(run))
             for run in settings.runs()
             if self._record_path(run).exists()
         }
+        if self.records and not (out / "best.keras").exists():
+            best = self.best()  # whose model was removed: that run is trained again
+            del self.records[best["kind"], best["depth"], best["seed"]]
+        write_json(out / "settings.json", self.identity)
 
     def _open(self):
         """Makes the folder this comparison's own, or refuses one that is something else's."""
@@ -160,27 +170,29 @@ class Comparison:
                 )
             )
         make_output_folder(self.out)
-        if not identity_path.exists():
-            text = json.dumps(self.identity, indent=2)
-            write_whole(identity_path, lambda path: path.write_text(text))
-            return
-        try:
-            before = json.loads(identity_path.read_text())
-        except json.JSONDecodeError:
-            before = {}
+        before = read_json(identity_path) if identity_path.exists() else self.identity
         different = [
             f"{key} {before.get(key)!r} then, {value!r} now"
             for key, value in self.identity.items()
-            if before.get(key) != value
+            if before.get(key) != value and not (key in SELECTION and self._extends(before))
         ]
         if different:
             raise InputError(
                 explain(
-                    "A comparison is taken up again only with the settings it was begun with.",
+                    "A comparison is taken up again with the settings it was begun with; seeds, "
+                    "depths and kinds may be added.",
                     f"--out {self.out}: {'; '.join(different)}",
                     "Use the same settings, or another --out.",
                 )
             )
+
+    def _extends(self, before):
+        """Whether all runs of an earlier comparison are runs of this one."""
+        try:
+            selection = {key: before[key] for key in SELECTION}
+            return set(Settings(**selection).runs()) <= set(self.settings.runs())
+        except (KeyError, TypeError):
+            return False
 
     def _record_path(self, run):
         kind, depth, seed = run
@@ -196,11 +208,12 @@ class Comparison:
     def train(self, run, on_epoch=lambda epoch, logs: None) -> dict[str, Any]:
         """Trains one run and keeps its record, and its model if it is the best so far."""
         record, model = train_one(self.settings, self.data, run, on_epoch)
+        record = without_nan(record)
         if not self.records or _training_loss(record) < _training_loss(self.best()):
             write_whole(self.out / "best.keras", model.save)
         path = self._record_path(run)
         path.parent.mkdir(exist_ok=True)
-        write_whole(path, lambda temporary: temporary.write_text(json.dumps(record, indent=2)))
+        write_json(path, record)
         self.records[run] = record
         return record
 
@@ -253,7 +266,7 @@ class Comparison:
             "runs": list(self.records.values()),
         }
         json_path, csv_path = self.out / "results.json", self.out / "results.csv"
-        write_whole(json_path, lambda path: path.write_text(json.dumps(results, indent=2)))
+        write_json(json_path, results)
         write_whole(csv_path, self._write_csv)
         return [json_path, csv_path, *self._draw()]
 
@@ -281,8 +294,9 @@ class Comparison:
         plots.plot_accuracy_by_depth(
             accuracies, ax=ax, chance=self.data.chance, published=published
         )
-        bias = self.settings.gate_bias
-        ax.set_title(f"{self.data.name}, {self.settings.epochs} epochs, gate bias {bias}")
+        bias = f"gate bias: {self.settings.gate_bias}"
+        setting = f"{self.data.name}, epochs: {self.settings.epochs}, {bias}"
+        ax.set_title(setting)
         paths = [self._save(figure, "accuracy_by_depth.png")]
 
         depths = [d for d in self.settings.depths if any(d in by for by in accuracies.values())]
@@ -293,7 +307,8 @@ class Comparison:
                 for kind in self.settings.kinds
                 if depth in accuracies.get(kind, {})
             }
-            plots.plot_gradient_norms(norms, ax=ax, title=f"depth {depth}, before training")
+            plots.plot_gradient_norms(norms, ax=ax, title=f"depth {depth}")
+        figure.suptitle(f"Before training, on {PROBE_SIZE} examples of {self.data.name}, {bias}")
         paths.append(self._save(figure, "gradient_norm_by_layer.png"))
 
         depths = sorted(accuracies.get("highway", {}))
@@ -304,8 +319,9 @@ class Comparison:
                     [record["mean_gates"] for record in self._records_of("highway", depth)],
                     ax=ax,
                     start=1.0 / (1.0 + np.exp(-self.settings.bias_at(depth))),
-                    title=f"depth {depth}, after training",
+                    title=f"depth {depth}",
                 )
+            figure.suptitle(f"After training, on the test examples of {setting}")
             paths.append(self._save(figure, "mean_gate_by_layer.png"))
         return paths
 
@@ -327,8 +343,9 @@ class Comparison:
         path = self.out / "best_saved_model"
         expected = model.predict(self.data.x_test, batch_size=512, verbose=0)
         served = serving.export_and_check(model, path, self.data.x_test)
-        difference = float(np.max(np.abs(served - expected)))
-        scale = max(1.0, float(np.max(np.abs(expected))))
+        same = (served == expected) | (np.isnan(served) & np.isnan(expected))
+        difference = float(np.where(same, 0.0, np.abs(served - expected)).max())
+        scale = max(1.0, float(np.nan_to_num(np.abs(expected)).max()))
         return {
             "saved_model": str(path),
             "largest_difference": difference,
@@ -338,5 +355,5 @@ class Comparison:
 
 
 def _training_loss(record):
-    loss = record["train_loss"]
-    return loss if np.isfinite(loss) else np.inf
+    loss = record["train_loss"]  # None where it is not finite
+    return np.inf if loss is None else loss

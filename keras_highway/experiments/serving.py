@@ -9,6 +9,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
+from keras_highway import quiet
 from keras_highway.experiments import serve_check
 from keras_highway.files import write_whole
 
@@ -21,7 +22,8 @@ def export_reason():
             "with KERAS_BACKEND=tensorflow and export it there."
         )
     try:
-        import tensorflow  # noqa: F401
+        with quiet.standard_error_discarded():
+            import tensorflow  # noqa: F401
     except ImportError:
         return "SavedModels need TensorFlow: pip install tensorflow"
     return ""
