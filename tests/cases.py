@@ -21,7 +21,7 @@ class Case:
 
 
 def case(name, layer, shape, free=(), **arguments):
-    arguments = {"activation": "tanh", "gate_bias": -1.0, **arguments}
+    arguments = {"activation": "elu", "gate_bias": -1.0, **arguments}
     return Case(name, lambda **changes: layer(**{**arguments, **changes}), shape, free)
 
 
@@ -39,6 +39,7 @@ MODES = ("coupled", "independent", "transform_only", "carry_only", "residual")
 CASES = [
     *(case(f"dense-{mode}", HighwayDense, (6,), gate_mode=mode) for mode in MODES),
     case("dense-relu", HighwayDense, (6,), activation="relu"),
+    case("dense-tanh", HighwayDense, (6,), activation="tanh"),
     case("dense-sequence", HighwayDense, (5, 6), free=(0,)),
     case("dense-project", HighwayDense, (6,), units=9, shortcut="project"),
     case("dense-project-narrower", HighwayDense, (6,), units=4, shortcut="project"),
@@ -60,10 +61,10 @@ CASES = [
         for mode in MODES
     ),
     case("conv3d-project", HighwayConv3D, (4, 3, 5, 2), (0, 1, 2), filters=3, shortcut="project"),
-    wrapper("wrapper-dense", lambda: keras.layers.Dense(6, activation="tanh"), (6,)),
+    wrapper("wrapper-dense", lambda: keras.layers.Dense(6, activation="elu"), (6,)),
     wrapper(
         "wrapper-conv2d-strided",
-        lambda: keras.layers.Conv2D(6, 3, strides=2, padding="same", activation="tanh"),
+        lambda: keras.layers.Conv2D(6, 3, strides=2, padding="same", activation="elu"),
         (7, 6, 4),
         (0, 1),
         shortcut="project",

@@ -19,6 +19,7 @@ ACTIVATIONS = {
     "relu": (lambda z: np.maximum(0.0, z), lambda a: (a > 0).astype(a.dtype)),
     "sigmoid": (sigmoid, lambda a: a * (1.0 - a)),
     "tanh": (np.tanh, lambda a: 1.0 - a**2),
+    "elu": (lambda z: np.where(z > 0, z, np.expm1(z)), lambda a: np.where(a > 0, 1.0, a + 1.0)),
 }
 
 
@@ -259,21 +260,21 @@ class LessonNetwork:
         return [float(np.linalg.norm(gradients[start])) for start, _ in self._layers()]
 
     def train(self, x, y, rng, epochs=30, batch=64, rate=1e-3, epsilon=1e-8):
-        """Adam as the lesson writes it; returns the batches' order, one permutation an epoch."""
+        """Adam as the lesson writes it; yields the examples' order after each epoch."""
         first = [np.zeros_like(p) for p in self.parameters]
         second = [np.zeros_like(p) for p in self.parameters]
-        step, orders = 0, []
+        step = 0
         for _ in range(epochs):
-            orders.append(rng.permutation(len(x)))
+            order = rng.permutation(len(x))
             for start in range(0, len(x), batch):
-                rows = orders[-1][start : start + batch]
+                rows = order[start : start + batch]
                 _, gradients = self.loss_and_gradients(x[rows], y[rows])
                 step += 1
                 for p, g, m, v in zip(self.parameters, gradients, first, second, strict=True):
                     m += 0.1 * (g - m)
                     v += 0.001 * (g * g - v)
                     p -= rate * (m / (1 - 0.9**step)) / (np.sqrt(v / (1 - 0.999**step)) + epsilon)
-        return orders
+            yield order
 
     def accuracy(self, x, y):
         return float((self.forward(x).argmax(1) == y).mean())

@@ -11,7 +11,7 @@ from keras_highway.analysis import compute_gradients, gradient_norms
 from keras_highway.data import digits
 from keras_highway.models import highway_mlp, plain_mlp
 
-TENSORFLOW = harness.BACKEND == "tensorflow"
+EXACT = harness.BACKEND != "torch"  # where Keras rounds products of float64 to float32
 
 
 def cross_entropy():
@@ -23,7 +23,8 @@ def with_weights_of(network):
     """The Keras network of the same kind and depth, with the weights of the NumPy one."""
     make = plain_mlp if network.kind == "plain" else highway_mlp
     model = make((64,), 10, network.depth)
-    model.set_weights(network.parameters)
+    # Copies, since JAX may keep the very arrays, which the NumPy network trains in place.
+    model.set_weights([values.copy() for values in network.parameters])
     return model
 
 
@@ -83,7 +84,7 @@ def test_gradient_norms_at_the_start(kind, depth, first, last, float64):
     assert f"{ours[0]:.2e}" == first
     assert f"{ours[-1]:.2e}" == last
     oracle = network.transform_gradient_norms(x, y)
-    assert np.allclose(ours, oracle, rtol=1e-9 if TENSORFLOW else 1e-4, atol=0)
+    assert np.allclose(ours, oracle, rtol=1e-9 if EXACT else 1e-4, atol=0)
 
 
 class LessonAdam(keras.optimizers.Adam):
@@ -116,22 +117,20 @@ def test_trains_to_the_accuracy_of_the_numpy_network(depth, published, float64):
     rng = np.random.default_rng(0)
     network = reference.LessonNetwork("highway", depth, rng)
     model = with_weights_of(network)
-    orders = network.train(x_train, data.y_train, rng)
-    theirs = round(network.accuracy(x_test, data.y_test) * 540)
-    assert round(theirs / 540, 4) == published
-
     model.compile(LessonAdam(1e-3), cross_entropy())
-    for order in orders:
+    theirs, ours = [], []  # correct test examples after each epoch
+    for order in network.train(x_train, data.y_train, rng):
+        theirs.append(round(network.accuracy(x_test, data.y_test) * 540))
         model.fit(x_train[order], data.y_train[order], batch_size=64, shuffle=False, verbose=0)
-    logits = model.predict(x_test, verbose=0)
-    ours = int((logits.argmax(1) == data.y_test).sum())
-    if TENSORFLOW:
-        assert abs(ours - theirs) <= 2
+        logits = model.predict(x_test, verbose=0)
+        ours.append(int((logits.argmax(1) == data.y_test).sum()))
+    assert round(theirs[-1] / 540, 4) == published
+    if EXACT:
+        assert abs(ours[-1] - theirs[-1]) <= 2
         assert np.allclose(logits, network.forward(x_test), atol=1e-3)
     else:
-        # Keras computes in float32 here, which leads elsewhere within 600 steps. The accuracy
-        # of one epoch strays by some 30 of 540 examples around the mean of the last epochs.
-        assert ours >= theirs - 45
+        # Rounding leads elsewhere within 600 steps, so the last ten epochs are taken together.
+        assert abs(np.mean(ours[-10:]) - np.mean(theirs[-10:])) <= 2
 
 
 def test_compute_gradients_equals_the_oracle(float64):
@@ -140,7 +139,7 @@ def test_compute_gradients_equals_the_oracle(float64):
     x, y = rng.normal(size=(32, 64)), rng.integers(0, 10, 32)
     _, oracle = network.loss_and_gradients(x, y)
     ours = compute_gradients(with_weights_of(network), x, y, cross_entropy())
-    tolerance = harness.RELATIVE_64 if TENSORFLOW else harness.RELATIVE_32
+    tolerance = harness.RELATIVE_64 if EXACT else harness.RELATIVE_32
     for our, their in zip(ours, oracle, strict=True):
         assert harness.relative_error(our, their) < tolerance
 
