@@ -16,9 +16,13 @@ def main():
     for script in sorted(FOLDER.glob("*.py")):
         notebook = jupytext.read(script)
         NotebookClient(
-            notebook, timeout=180, resources={"metadata": {"path": str(FOLDER)}}
+            notebook,
+            timeout=180,
+            coalesce_streams=True,
+            resources={"metadata": {"path": str(FOLDER)}},
         ).execute()
-        for cell in notebook.cells:
+        for index, cell in enumerate(notebook.cells):
+            cell.id = f"cell-{index}"  # drawn at random otherwise
             cell.metadata.pop("execution", None)
             if cell.cell_type == "code":
                 cell.outputs = [o for o in cell.outputs if o.get("name") != "stderr"]

@@ -1,4 +1,16 @@
-"""Highway networks for Keras 3: layers that learn how much of their input to transform."""
+"""Highway networks for Keras 3: layers that learn how much of their input to transform.
+
+    from keras_highway import HighwayDense
+
+    model = keras.Sequential([keras.Input((64,)), HighwayDense(), keras.layers.Dense(10)])
+
+Layers: `HighwayDense`, `HighwayConv1D`, `HighwayConv2D`, `HighwayConv3D`, and `Highway` around any
+other Keras layer. Initializers: `GateBias` for their gates, `StandardUniform`, `NormalizedUniform`.
+
+Modules that are imported by name: `keras_highway.analysis` (measurements of models), `.plots`
+(figures of them), `.models` (ready-made networks), `.data` (data sets). The command line is
+`keras-highway`, or `python -m keras_highway`.
+"""
 
 from keras_highway import quiet as quiet  # isort: skip  (before anything imports Keras)
 from keras_highway.initializers import GateBias as GateBias
