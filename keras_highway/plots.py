@@ -96,7 +96,7 @@ def plot_mean_gates(gates, *, ax, start=None, title=None):
         ax.axhline(start, color="0.5", linestyle=":", label="sigmoid(gate bias) at the start")
     top = max(np.nan_to_num(gates).max(), start or 0.0)
     ax.set_ylim(bottom=0, top=1.15 * top if top else 1.0)
-    _label_layers(ax)
+    _label_layers(ax, layers)
     ax.set_ylabel("mean transform gate T")
     if title:
         ax.set_title(title)
@@ -127,7 +127,7 @@ def plot_gradient_norms(norms, *, ax, title=None):
             label = f"{kind}, lowest to highest seed"
             ax.fill_between(layers, low, high, color=COLORS[kind], alpha=0.2, lw=0, label=label)
     ax.set_yscale("log")
-    _label_layers(ax)
+    _label_layers(ax, layers)
     ax.set_ylabel("gradient norm of the kernel of H")
     if title:
         ax.set_title(title)
@@ -136,6 +136,7 @@ def plot_gradient_norms(norms, *, ax, title=None):
     return ax
 
 
-def _label_layers(ax):
+def _label_layers(ax, layers):
     ax.set_xlabel("layer")
+    ax.set_xlim(min(layers) - 0.5, max(layers) + 0.5)
     ax.xaxis.get_major_locator().set_params(integer=True)
