@@ -139,4 +139,4 @@ def plot_gradient_norms(norms, *, ax, title=None):
 def _label_layers(ax, layers):
     ax.set_xlabel("layer")
     ax.set_xlim(min(layers) - 0.5, max(layers) + 0.5)
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
