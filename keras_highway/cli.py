@@ -74,7 +74,7 @@ def _add_compare(commands):
         "input is carried through all layers",
     )
     parser.add_argument("--seeds", type=_positive, default=defaults.seeds, help="runs of each")
-    parser.add_argument("--epochs", type=_positive, default=defaults.epochs)
+    parser.add_argument("--epochs", type=_positive, default=defaults.epochs, help="of each run")
     parser.add_argument("--width", type=_positive, default=defaults.width, help="units a layer")
     parser.add_argument(
         "--dataset",
@@ -82,7 +82,11 @@ def _add_compare(commands):
         metavar="DATA",
         help="digits, mnist, or the path of a .npz file",
     )
-    parser.add_argument("--data-dir", help="folder of TensorFlow Datasets, for mnist")
+    parser.add_argument(
+        "--data-dir",
+        default=argparse.SUPPRESS,
+        help="folder of TensorFlow Datasets, for mnist (default: its own)",
+    )
     parser.add_argument(
         "--download",
         action=argparse.BooleanOptionalAction,
@@ -101,7 +105,10 @@ def _positive(text):
     except ValueError:
         value = 0
     if value < 1:
-        raise argparse.ArgumentTypeError(f"must be an integer of at least 1. Received: {text!r}")
+        fix = " Separate several by spaces." if "," in text else ""
+        raise argparse.ArgumentTypeError(
+            f"must be an integer of at least 1. Received: {text!r}.{fix}"
+        )
     return value
 
 
@@ -122,7 +129,7 @@ def _load(options) -> Dataset:
     if options.dataset == "digits":
         return digits()
     if options.dataset == "mnist":
-        return mnist(options.data_dir, download=options.download)
+        return mnist(getattr(options, "data_dir", None), download=options.download)
     if Path(options.dataset).suffix != ".npz":
         raise InputError(
             "--dataset must be digits, mnist or the path of a .npz file. "

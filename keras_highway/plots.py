@@ -66,7 +66,8 @@ def plot_accuracy_by_depth(accuracies, *, ax, chance=None, published=None):
     ax.set_xlabel("layers between the first and the output")
     ax.set_ylabel("test accuracy (%)")
     ax.grid(axis="y", color="0.9")
-    ax.legend(loc="center right", fontsize="small")
+    # Below the axes, since results may lie anywhere inside.
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, fontsize="small")
     return ax
 
 

@@ -67,7 +67,7 @@ def check_positive_integer(owner: str, argument: str, value: Any) -> int:
             explain(
                 f"`{owner}({argument}=...)` must be a positive integer.",
                 f"{argument}={value!r} of type {type(value).__name__}",
-                f"Give an integer, for example {argument}=1.",
+                f"Give an integer, for example {argument}={_as_integer(value) or 1}.",
             )
         )
     if value < 1:
@@ -89,8 +89,18 @@ def check_integer_tuple(owner: str, argument: str, value: Any, length: int) -> t
                 explain(
                     f"`{owner}({argument}=...)` takes one integer or {length}, one a spatial axis.",
                     f"{argument}={value!r}",
-                    f"Give {argument}={(1,) * length if length > 1 else 1}, for example.",
+                    f"Give {argument}={value[:1] * length if length > 1 else value[:1]}, "
+                    "for example.",
                 )
             )
         return tuple(check_positive_integer(owner, argument, item) for item in value)
     return (check_positive_integer(owner, argument, value),) * length
+
+
+def _as_integer(value: Any) -> int | None:
+    """The positive integer that `value` probably stands for, or `None`."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return int(number) if number.is_integer() and number >= 1 else None

@@ -19,18 +19,6 @@ RELATIVE_64 = 1e-10
 RELATIVE_32 = 1e-5
 
 
-def float64_tolerance(case):
-    """What float64 means: Keras's `result_type("float64", "float64")` is float32 on JAX and
-    PyTorch, to which it rounds in convolutions and tanh on JAX and in products on PyTorch."""
-    convolution = "conv" in case.name
-    rounded = {
-        "tensorflow": False,
-        "jax": convolution or "tanh" in case.name,
-        "torch": not convolution,
-    }[BACKEND]
-    return RELATIVE_32 if rounded else RELATIVE_64
-
-
 def to_numpy(tensor):
     return np.asarray(keras.ops.convert_to_numpy(tensor), dtype="float64")
 

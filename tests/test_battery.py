@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 from cases import CASES
-from harness import RELATIVE_32, relative_error, to_numpy
+from harness import RELATIVE_32, RELATIVE_64, relative_error, to_numpy
 
 from keras_highway import HighwayDense
 
@@ -33,7 +33,7 @@ def check_against_oracle(case, dtype, tolerance):
 
 @every_case
 def test_equals_the_oracle_in_float64(case, float64):
-    check_against_oracle(case, "float64", harness.float64_tolerance(case))
+    check_against_oracle(case, "float64", RELATIVE_64)
 
 
 @every_case

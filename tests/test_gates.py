@@ -93,6 +93,17 @@ def test_measuring_leaves_nothing_behind():
     assert model.layers[0].gate_observer is None
 
 
+def test_a_layer_by_itself_is_measured_too():
+    layer = HighwayDense(gate_bias=-2.0, name="hw")
+    assert mean_gates(layer, np.zeros((3, 4), "float32")) == {"hw": pytest.approx(0.1192, abs=1e-4)}
+
+
+@pytest.mark.parametrize("x", [[[1, 2, 3, 4]], object(), []])
+def test_what_is_no_array_is_refused_in_words(x):
+    with pytest.raises(TypeError, match=r"must be an array.*Received: .*Give arrays"):
+        mean_gates(keras.Sequential([HighwayDense()]), x)
+
+
 def test_no_examples_are_refused_in_words():
     with pytest.raises(ValueError, match=r"at least one example"):
         mean_gates(keras.Sequential([HighwayDense()]), np.zeros((0, 4)))

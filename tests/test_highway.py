@@ -427,12 +427,12 @@ ERRORS = {
     "rank of a convolution": (
         lambda: HighwayConv2D()(keras.Input((8, 4))),
         ValueError,
-        ["rank 4, (batch, height, width, channels)", "rank 3", "Reshape"],
+        ["rank 4, (batch, height, width, channels)", "rank 3", "Add the missing axis (one channel"],
     ),
     "shape unknown": (
         lambda: HighwayDense()(keras.Input((None,))),
         ValueError,
-        ["must know its number of features", "(None, None)", "keras.Input((64,))"],
+        ["must know its number of features", "(None, None)", "in keras.Input"],
     ),
     "another width once built": (
         lambda: HighwayDense(name="alpha").build((None, 6)) or built()(random(2, 7)),
@@ -484,7 +484,12 @@ ERRORS = {
     "bool": (
         lambda: HighwayDense(gate_bias=True),
         TypeError,
-        ["number", "gate_bias=True of type bool"],
+        ["a number, an initializer or a preset", "gate_bias=True of type bool", "example -2.0"],
+    ),
+    "a number as text": (
+        lambda: HighwayDense(gate_bias="-2"),
+        ValueError,
+        ["gate_bias='-2'", "without quotes: gate_bias=-2."],
     ),
     "preset": (
         lambda: HighwayDense(gate_bias="verydeep"),
@@ -570,12 +575,14 @@ ERRORS = {
         ["channels_first Sequential", "Pass a layer"],
     ),
     "units": (lambda: HighwayDense(0), ValueError, ["positive integer", "units=0"]),
+    "units as text": (lambda: HighwayDense("64"), TypeError, ["integer", "example units=64."]),
+    "units as a float": (lambda: HighwayDense(64.0), TypeError, ["integer", "example units=64."]),
     "units of a kind": (lambda: HighwayDense(2.5), TypeError, ["units=2.5 of type float"]),
     "units that are a bool": (lambda: HighwayDense(True), TypeError, ["units=True of type bool"]),
     "kernel size": (
         lambda: HighwayConv2D(kernel_size=(3, 3, 3)),
         ValueError,
-        ["one integer or 2", "kernel_size=(3, 3, 3)"],
+        ["one integer or 2", "kernel_size=(3, 3, 3)", "Give kernel_size=(3, 3)"],
     ),
     "data format": (
         lambda: HighwayConv2D(data_format="channels_fist"),
@@ -616,7 +623,32 @@ ERRORS = {
     "steps lost": (
         lambda: Highway(keras.layers.LSTM(8))(keras.Input((5, 8))),
         ValueError,
-        ["one shape", "(None, 5, 8)", "(None, 8)"],
+        ["one shape", "(None, 5, 8)", "(None, 8)", "keeps the rank", "return_sequences=True"],
+    ),
+    "smaller": (
+        lambda: HighwayDense(3)(keras.Input((4,))),
+        ValueError,
+        ["one shape", "pass shortcut='project', or change the size"],
+    ),
+    "larger": (
+        lambda: HighwayDense(5)(keras.Input((4,))),
+        ValueError,
+        ["one shape", "pass shortcut='project' or shortcut='pad', or change the size"],
+    ),
+    "one layer twice": (
+        lambda: (lambda dense: Highway(dense, dense))(keras.layers.Dense(4, name="d")),
+        ValueError,
+        ["layers of their own", "one layer, 'd'", "Make a second layer"],
+    ),
+    "a quantized dtype": (
+        lambda: HighwayDense(dtype="int8_from_float32"),
+        ValueError,
+        ["quantized after", "dtype='int8_from_float32'", "model.quantize('int8')"],
+    ),
+    "low rank before it is built": (
+        lambda: HighwayDense(name="alpha").enable_lora(2),
+        ValueError,
+        ["HighwayDense.enable_lora", "'alpha', which is not built", "Call the layer once"],
     ),
     "channels first without a gate": (
         lambda: Highway(

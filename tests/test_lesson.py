@@ -11,8 +11,6 @@ from keras_highway.analysis import compute_gradients, gradient_norms
 from keras_highway.data import digits
 from keras_highway.models import highway_mlp, plain_mlp
 
-EXACT = harness.BACKEND != "torch"  # where Keras rounds products of float64 to float32
-
 
 def cross_entropy():
     """Made in the test, since a Keras loss computes in the precision it was made under."""
@@ -84,7 +82,7 @@ def test_gradient_norms_at_the_start(kind, depth, first, last, float64):
     assert f"{ours[0]:.2e}" == first
     assert f"{ours[-1]:.2e}" == last
     oracle = network.transform_gradient_norms(x, y)
-    assert np.allclose(ours, oracle, rtol=1e-9 if EXACT else 1e-4, atol=0)
+    assert np.allclose(ours, oracle, rtol=1e-9, atol=0)
 
 
 class LessonAdam(keras.optimizers.Adam):
@@ -118,19 +116,14 @@ def test_trains_to_the_accuracy_of_the_numpy_network(depth, published, float64):
     network = reference.LessonNetwork("highway", depth, rng)
     model = with_weights_of(network)
     model.compile(LessonAdam(1e-3), cross_entropy())
-    theirs, ours = [], []  # correct test examples after each epoch
     for order in network.train(x_train, data.y_train, rng):
-        theirs.append(round(network.accuracy(x_test, data.y_test) * 540))
         model.fit(x_train[order], data.y_train[order], batch_size=64, shuffle=False, verbose=0)
-        logits = model.predict(x_test, verbose=0)
-        ours.append(int((logits.argmax(1) == data.y_test).sum()))
-    assert round(theirs[-1] / 540, 4) == published
-    if EXACT:
-        assert abs(ours[-1] - theirs[-1]) <= 2
-        assert np.allclose(logits, network.forward(x_test), atol=1e-3)
-    else:
-        # Rounding leads elsewhere within 600 steps, so the last ten epochs are taken together.
-        assert abs(np.mean(ours[-10:]) - np.mean(theirs[-10:])) <= 2
+    theirs = round(network.accuracy(x_test, data.y_test) * 540)
+    assert round(theirs / 540, 4) == published
+    logits = model.predict(x_test, verbose=0)
+    ours = int((logits.argmax(1) == data.y_test).sum())
+    assert abs(ours - theirs) <= 2
+    assert np.allclose(logits, network.forward(x_test), atol=1e-3)
 
 
 def test_compute_gradients_equals_the_oracle(float64):
@@ -139,9 +132,8 @@ def test_compute_gradients_equals_the_oracle(float64):
     x, y = rng.normal(size=(32, 64)), rng.integers(0, 10, 32)
     _, oracle = network.loss_and_gradients(x, y)
     ours = compute_gradients(with_weights_of(network), x, y, cross_entropy())
-    tolerance = harness.RELATIVE_64 if EXACT else harness.RELATIVE_32
     for our, their in zip(ours, oracle, strict=True):
-        assert harness.relative_error(our, their) < tolerance
+        assert harness.relative_error(our, their) < harness.RELATIVE_64
 
 
 @pytest.mark.parametrize(

@@ -102,8 +102,7 @@ def test_int8_reaches_every_kernel_and_reloads_in_a_new_process(mode, tmp_path):
 def test_lora_reaches_both_kernels_and_reloads_in_a_new_process(tmp_path):
     layer = HighwayDense(name="hw")
     model = keras.Sequential([keras.Input((6,)), layer, keras.layers.Dense(2)])
-    layer.transform.enable_lora(2)
-    layer.gate.enable_lora(2)
+    layer.enable_lora(2)
     names = ["/".join(w.path.split("/")[-2:]) for w in layer.trainable_weights]
     assert names.count("transform/lora_kernel_a") == names.count("gate/lora_kernel_a") == 1
     assert not {"transform/kernel", "gate/kernel"} & set(names)
@@ -119,11 +118,19 @@ def test_lora_reaches_both_kernels_and_reloads_in_a_new_process(tmp_path):
     assert int(loaded.optimizer.iterations) == int(model.optimizer.iterations)
 
 
+def test_a_layer_is_quantized_by_itself_also_around_other_layers():
+    inner = keras.Sequential([keras.layers.Dense(4), keras.layers.LayerNormalization()])
+    layer = Highway(Highway(inner))
+    layer.build((None, 4))
+    layer.quantize("int8")
+    kernels = [w for w in layer.weights if w.name == "kernel"]
+    assert [kernel.dtype for kernel in kernels] == ["int8"] * 3
+
+
 def test_lora_on_convolutions(tmp_path):
     layer = HighwayConv2D(name="hw")
     model = keras.Sequential([keras.Input((5, 5, 3)), layer])
-    layer.transform.enable_lora(1)
-    layer.gate.enable_lora(1)
+    layer.enable_lora(1)
     model.save(tmp_path / "m.keras")
     loaded = keras.saving.load_model(tmp_path / "m.keras")
     assert len(loaded.trainable_weights) == len(model.trainable_weights) == 6

@@ -12,7 +12,7 @@ def gated_layers(model):
     """The highway layers inside `model` that have a gate, by shortest unique path."""
     found = [
         (path, layer)
-        for path, layer in layer_paths(model)
+        for path, layer in [((model.name,), model), *layer_paths(model)]
         if isinstance(layer, Highway) and layer.gate_mode != "residual"
     ]
     names = shortest_unique([path for path, _ in found])
@@ -26,7 +26,7 @@ def mean_gates(model, x, batch_size=256):
     ones (the mean of all uses), several inputs.
 
     Args:
-        model: A Keras model. One that is not built yet is built by the first batch.
+        model: A Keras model or layer. One that is not built yet is built by the first batch.
         x: Inputs as the model takes them: an array `(examples, ...)`, or a list or dict of them.
         batch_size: Examples that are computed at a time. Defaults to `256`.
 
@@ -36,6 +36,7 @@ def mean_gates(model, x, batch_size=256):
         for a layer that the model does not use in inference.
 
     Raises:
+        TypeError: If `x` is no array or structure of arrays.
         ValueError: If `x` has no examples.
 
     Example:

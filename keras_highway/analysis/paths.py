@@ -4,6 +4,8 @@ import itertools
 
 import keras
 
+from keras_highway.validation import explain
+
 
 def layer_paths(model):
     """Every layer inside `model`, once, in its order.
@@ -54,7 +56,16 @@ def variable_names(model):
 
 def length_of(x):
     """The number of examples in `x`, an array or a structure of arrays."""
-    return len(keras.tree.flatten(x)[0])
+    leaves = keras.tree.flatten(x)
+    if not leaves or not all(getattr(leaf, "shape", ()) for leaf in leaves):
+        raise TypeError(
+            explain(
+                "The inputs must be an array (examples, ...), or a list or dict of arrays.",
+                f"an object of type {type(x).__name__}",
+                "Give arrays: numpy.asarray(x) of a list of numbers, some batches of a data set.",
+            )
+        )
+    return len(leaves[0])
 
 
 def rows_of(x, start, stop):

@@ -1,5 +1,7 @@
 """The highway equation, around any Keras layer."""
 
+import contextlib
+
 import keras
 
 from keras_highway.initializers import Negated, clone_initializer, get_gate_bias
@@ -65,7 +67,7 @@ class Highway(keras.layers.Layer):
             those of T, so that C = 1 - T at first.
             `"transform_only"`: `H * T + x`.
             `"carry_only"`: `H + x * (1 - T)`.
-            `"residual"`: `H + x`, no gate.
+            `"residual"`: `H + x`, no gate, and `gate_bias` is not used.
         shortcut: What carries x if H(x) has another shape. Defaults to `"identity"`, which
             makes that an error. `"project"`: a learned linear map (`Dense`, or a 1x1 convolution
             with the strides). `"pad"`: zeros for new features, sub-sampling for strides.
@@ -141,6 +143,15 @@ class Highway(keras.layers.Layer):
                         f"Leave out `{argument}`, or use gate_mode={min(modes)!r}.",
                     )
                 )
+        layers = [layer for layer in (transform, gate, carry) if layer is not None]
+        if len({id(layer) for layer in layers}) < len(layers):
+            raise ValueError(
+                explain(
+                    f"`{owner}` needs layers of their own for transform and gates.",
+                    f"one layer, {layers[0].name!r}, in several places",
+                    "Make a second layer of the same kind.",
+                )
+            )
         if gate_bias_initializer is not None:
             if gate_bias != DEFAULT_GATE_BIAS:
                 raise ValueError(
@@ -164,6 +175,14 @@ class Highway(keras.layers.Layer):
             )
         initializer = get_gate_bias(owner, gate_bias)
         super().__init__(**kwargs)
+        if self.dtype_policy.quantization_mode is not None:
+            raise ValueError(
+                explain(
+                    f"`{owner}` is quantized after its weights are there.",
+                    f"dtype={self.dtype_policy.name!r}",
+                    "Make it without, and call model.quantize('int8') on the trained model.",
+                )
+            )
         self.transform = transform
         self.gate = gate
         self.carry = carry
@@ -280,6 +299,36 @@ class Highway(keras.layers.Layer):
             return previous_mask[:, :: self.transform.strides[0]]
         return None
 
+    def enable_lora(self, rank, **arguments):
+        """Adds trainable low-rank matrices to the kernels of transform and gates.
+
+        Args:
+            rank, **arguments: As for `enable_lora` of `keras.layers.Dense`.
+        """
+        if not self.built:
+            raise ValueError(
+                explain(
+                    f"`{type(self).__name__}.enable_lora` needs the weights of the layer.",
+                    f"layer {self.name!r}, which is not built",
+                    "Call the layer once, or its `build` with an input shape.",
+                )
+            )
+        for layer in self._leaf_layers():
+            if hasattr(layer, "enable_lora"):
+                layer.enable_lora(rank, **arguments)
+
+    def quantize(self, mode=None, **arguments):
+        """Quantizes the sublayers that Keras can quantize, such as `Dense`.
+
+        `model.quantize` does it for all layers of a model.
+
+        Args:
+            mode, **arguments: As for `quantize` of `keras.layers.Dense`.
+        """
+        for layer in self._leaf_layers():
+            with contextlib.suppress(NotImplementedError):
+                layer.quantize(mode, **arguments)
+
     def make_transform(self, input_shape):
         """The transform for inputs of this shape; subclasses make theirs here."""
         return self.transform
@@ -319,6 +368,10 @@ class Highway(keras.layers.Layer):
         layer = super().from_config(config)
         layer._changes = changes
         return layer
+
+    def _leaf_layers(self):
+        layers = self._flatten_layers(include_self=False)
+        return [layer for layer in layers if not layer._layers]
 
     def _gate(self, layer, inputs):
         value = self._computed(layer(inputs))

@@ -59,6 +59,7 @@ class BaseHighwayConv(KernelHighway):
             gate_kernel_size = check_integer_tuple(
                 owner, "gate_kernel_size", gate_kernel_size, self.rank
             )
+        padding = padding.lower() if isinstance(padding, str) else padding
         if padding == "valid":
             raise ValueError(
                 explain(
@@ -147,7 +148,8 @@ class BaseHighwayConv(KernelHighway):
                 explain(
                     f"`{owner}` takes inputs of rank {self.rank + 2}, (batch, {axes}).",
                     f"an input of rank {rank} in layer {self.name!r}",
-                    "Reshape the input, or use the highway layer for its rank.",
+                    "Add the missing axis (one channel: keras.layers.Reshape), or use the highway "
+                    "layer for the rank of the input.",
                 )
             )
 

@@ -9,7 +9,7 @@ from keras_highway.validation import check_positive_integer, explain
 
 def check_size(owner, argument, value):
     """Returns `value`, `units` or `filters`, as an integer above zero, or `None` as it is."""
-    if isinstance(value, str):
+    if isinstance(value, str) and not value.strip().isdigit():
         raise TypeError(
             explain(
                 f"`{owner}({argument}=...)` must be a positive integer or None.",
@@ -81,7 +81,7 @@ class KernelHighway(Highway):
                     f"`{type(self).__name__}` must know its number of features, {axis}, "
                     "before it is built.",
                     f"input shape {input_shape} in layer {self.name!r}",
-                    "Give that axis a size, as in keras.Input((64,)).",
+                    "Give that axis a size in keras.Input.",
                 )
             )
         if self.built and features not in (None, self._input_shape[self.channel_axis]):

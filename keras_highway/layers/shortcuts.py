@@ -15,17 +15,9 @@ def needs_shortcut(highway, transform, input_shape, output_shape):
         ValueError: If `highway.shortcut` cannot make the shapes equal.
     """
     owner = type(highway).__name__
+    rule = f"`{owner}` mixes its input with its transform's output, so both must have one shape."
     received = (
         f"input shape {input_shape} and output shape {output_shape} in layer {highway.name!r}"
-    )
-    mismatch = ValueError(
-        explain(
-            f"`{owner}` mixes its input with its transform's output, so both must have one shape.",
-            received,
-            "Either keep the shape (leave out units or filters, and strides), or pass "
-            "shortcut='project' or shortcut='pad', or change the size with a plain layer "
-            "between the highway layers.",
-        )
     )
     if (
         convolution_rank(transform)
@@ -39,22 +31,30 @@ def needs_shortcut(highway, transform, input_shape, output_shape):
                 "Use padding='same', or change the size with a plain convolution before it.",
             )
         )
-    if len(input_shape) != len(output_shape) or not _keeps_size(
-        transform, input_shape, output_shape
-    ):
-        raise mismatch
+    if len(input_shape) != len(output_shape):
+        fix = "Use a transform that keeps the rank, such as LSTM(..., return_sequences=True)."
+        raise ValueError(explain(rule, received, fix))
+    if not _keeps_size(transform, input_shape, output_shape):
+        fix = "Use a transform that keeps the axes between batch and features as they are."
+        raise ValueError(explain(rule, received, fix))
     axis = _channel_axis(transform)
     if max(_strides(transform)) == 1 and input_shape[axis] == output_shape[axis]:
         return False
     if highway.shortcut == "identity":
-        raise mismatch
+        grows = (output_shape[axis] or 0) >= (input_shape[axis] or 0)
+        ways = "shortcut='project' or shortcut='pad'" if grows else "shortcut='project'"
+        fix = (
+            f"Either keep the shape (leave out units or filters, and strides), or pass {ways}, "
+            "or change the size with a plain layer between the highway layers."
+        )
+        raise ValueError(explain(rule, received, fix))
     if None in (input_shape[axis], output_shape[axis]):
         raise ValueError(
             explain(
                 f"`{owner}` with shortcut={highway.shortcut!r} must know the number of features "
                 "before and after.",
                 received,
-                "Give that axis a size, as in keras.Input((64,)).",
+                "Give that axis a size in keras.Input.",
             )
         )
     if highway.shortcut == "pad" and output_shape[axis] < input_shape[axis]:
