@@ -67,7 +67,7 @@ def plot_accuracy_by_depth(accuracies, *, ax, chance=None, published=None):
     ax.set_ylabel("test accuracy (%)")
     ax.grid(axis="y", color="0.9")
     # Below the axes, since results may lie anywhere inside.
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, fontsize="small")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, fontsize="small")
     return ax
 
 
