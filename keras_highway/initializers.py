@@ -1,10 +1,8 @@
 """Initializers of highway networks: the gate bias, and the two uniform rules."""
 
 import math
-import numbers
 
 import keras
-import numpy as np
 
 from keras_highway.validation import (
     check_number,
@@ -216,23 +214,27 @@ def get_gate_bias(owner, gate_bias):
             raise ValueError(_unknown_preset(owner, "gate_bias", gate_bias)) from None
     if isinstance(gate_bias, (dict, keras.initializers.Initializer)) or callable(gate_bias):
         return clone_initializer(gate_bias)
-    if isinstance(gate_bias, (bool, np.bool_)) or not isinstance(gate_bias, numbers.Real):
-        kind = type(gate_bias).__name__
-        raise TypeError(_gate_bias_message(owner, "gate_bias", f"{gate_bias!r} of type {kind}"))
-    return GateBias(check_number(owner, "gate_bias", gate_bias))
+    try:
+        value = check_number(owner, "gate_bias", gate_bias)
+    except TypeError:
+        received = f"{gate_bias!r} of type {type(gate_bias).__name__}"
+        fix = "Give a number, for example -2.0."
+        raise TypeError(_gate_bias_message(owner, "gate_bias", received, fix)) from None
+    return GateBias(value)
 
 
 def _unknown_preset(owner, argument, value):
-    try:
-        fix = f"Give the number without quotes: {argument}={float(value):g}."
-    except ValueError:
-        fix = did_you_mean(value, GATE_BIAS_PRESETS)
     if value == "auto":
         fix = "For a bias by depth use GateBias.for_depth(depth)."
+    else:
+        try:
+            fix = f"Give the number without quotes: {argument}={float(value):g}."
+        except ValueError:
+            fix = did_you_mean(value, GATE_BIAS_PRESETS)
     return _gate_bias_message(owner, argument, repr(value), fix)
 
 
-def _gate_bias_message(owner, argument, received, fix="Give a number, for example -2.0."):
+def _gate_bias_message(owner, argument, received, fix):
     presets = ", ".join(f"{name!r} ({bias:g})" for name, bias in sorted(GATE_BIAS_PRESETS.items()))
     takes = (
         "a number or a preset" if owner == "GateBias" else "a number, an initializer or a preset"

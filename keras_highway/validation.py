@@ -89,8 +89,7 @@ def check_integer_tuple(owner: str, argument: str, value: Any, length: int) -> t
                 explain(
                     f"`{owner}({argument}=...)` takes one integer or {length}, one a spatial axis.",
                     f"{argument}={value!r}",
-                    f"Give {argument}={value[:1] * length if length > 1 else value[:1]}, "
-                    "for example.",
+                    f"Give {argument}={tuple(value[:1] or [1]) * length}, for example.",
                 )
             )
         return tuple(check_positive_integer(owner, argument, item) for item in value)

@@ -584,6 +584,11 @@ ERRORS = {
         ValueError,
         ["one integer or 2", "kernel_size=(3, 3, 3)", "Give kernel_size=(3, 3)"],
     ),
+    "no kernel size": (
+        lambda: HighwayConv2D(kernel_size=()),
+        ValueError,
+        ["one integer or 2", "kernel_size=()", "Give kernel_size=(1, 1)"],
+    ),
     "data format": (
         lambda: HighwayConv2D(data_format="channels_fist"),
         ValueError,
@@ -638,12 +643,17 @@ ERRORS = {
     "one layer twice": (
         lambda: (lambda dense: Highway(dense, dense))(keras.layers.Dense(4, name="d")),
         ValueError,
-        ["layers of their own", "one layer, 'd'", "Make a second layer"],
+        ["layers of their own", "transform='d', gate='d', one layer", "Make a second layer"],
     ),
     "a quantized dtype": (
         lambda: HighwayDense(dtype="int8_from_float32"),
         ValueError,
         ["quantized after", "dtype='int8_from_float32'", "model.quantize('int8')"],
+    ),
+    "nothing to quantize": (
+        lambda: normalized().quantize("int8"),
+        NotImplementedError,
+        ["none of the layers inside of this `Highway`", "'alpha' and mode='int8'"],
     ),
     "low rank before it is built": (
         lambda: HighwayDense(name="alpha").enable_lora(2),
@@ -669,6 +679,14 @@ ERRORS = {
 def pooled():
     layer = Highway(keras.layers.MaxPooling2D(2), gate_mode="residual")
     layer.build((None, None, None, 3))
+    return layer
+
+
+def normalized():
+    layer = Highway(
+        keras.layers.LayerNormalization(), keras.layers.Activation("sigmoid"), name="alpha"
+    )
+    layer.build((None, 6))
     return layer
 
 

@@ -143,12 +143,14 @@ class Highway(keras.layers.Layer):
                         f"Leave out `{argument}`, or use gate_mode={min(modes)!r}.",
                     )
                 )
-        layers = [layer for layer in (transform, gate, carry) if layer is not None]
-        if len({id(layer) for layer in layers}) < len(layers):
+        given = {"transform": transform, "gate": gate, "carry": carry}
+        given = {name: layer for name, layer in given.items() if layer is not None}
+        if len({id(layer) for layer in given.values()}) < len(given):
             raise ValueError(
                 explain(
                     f"`{owner}` needs layers of their own for transform and gates.",
-                    f"one layer, {layers[0].name!r}, in several places",
+                    ", ".join(f"{name}={layer.name!r}" for name, layer in given.items())
+                    + ", one layer in two places",
                     "Make a second layer of the same kind.",
                 )
             )
@@ -198,8 +200,7 @@ class Highway(keras.layers.Layer):
         self.gate_kernel_constraint = keras.constraints.get(gate_kernel_constraint)
         self.gate_bias_constraint = keras.constraints.get(gate_bias_constraint)
         self.supports_masking = True
-        given = (("transform", transform), ("gate", gate), ("carry", carry))
-        self._given = tuple(name for name, layer in given if layer is not None)
+        self._given = tuple(given)
         if not self.trainable:
             for name in self._given:
                 getattr(self, name).trainable = False
@@ -325,9 +326,19 @@ class Highway(keras.layers.Layer):
         Args:
             mode, **arguments: As for `quantize` of `keras.layers.Dense`.
         """
+        quantized = False
         for layer in self._leaf_layers():
             with contextlib.suppress(NotImplementedError):
                 layer.quantize(mode, **arguments)
+                quantized = True
+        if not quantized:
+            raise NotImplementedError(
+                explain(
+                    f"Keras quantizes none of the layers inside of this `{type(self).__name__}`.",
+                    f"layer {self.name!r} and mode={mode!r}",
+                    "Leave it as it is; model.quantize passes over such layers.",
+                )
+            )
 
     def make_transform(self, input_shape):
         """The transform for inputs of this shape; subclasses make theirs here."""

@@ -40,15 +40,16 @@ def needs_shortcut(highway, transform, input_shape, output_shape):
     axis = _channel_axis(transform)
     if max(_strides(transform)) == 1 and input_shape[axis] == output_shape[axis]:
         return False
+    unknown = None in (input_shape[axis], output_shape[axis])
+    shrinks = not unknown and output_shape[axis] < input_shape[axis]
     if highway.shortcut == "identity":
-        grows = (output_shape[axis] or 0) >= (input_shape[axis] or 0)
-        ways = "shortcut='project' or shortcut='pad'" if grows else "shortcut='project'"
+        ways = "shortcut='project'" if shrinks else "shortcut='project' or shortcut='pad'"
         fix = (
             f"Either keep the shape (leave out units or filters, and strides), or pass {ways}, "
             "or change the size with a plain layer between the highway layers."
         )
         raise ValueError(explain(rule, received, fix))
-    if None in (input_shape[axis], output_shape[axis]):
+    if unknown:
         raise ValueError(
             explain(
                 f"`{owner}` with shortcut={highway.shortcut!r} must know the number of features "
@@ -57,7 +58,7 @@ def needs_shortcut(highway, transform, input_shape, output_shape):
                 "Give that axis a size in keras.Input.",
             )
         )
-    if highway.shortcut == "pad" and output_shape[axis] < input_shape[axis]:
+    if highway.shortcut == "pad" and shrinks:
         raise ValueError(
             explain(
                 f"`{owner}` with shortcut='pad' can add features, not remove them.",
