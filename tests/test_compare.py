@@ -218,6 +218,7 @@ def refused(capsys, *arguments):
         (["--gate-bias", "deap"], ["'deap'", "Did you mean 'deep'?"]),
         (["--seeds", "0"], ["at least 1", "'0'"]),
         (["--depths", "five"], ["integer", "'five'"]),
+        (["--depths", "2,3"], ["integer", "'2,3'", "Separate several by spaces"]),
         (["--kinds", "highwai"], ["invalid choice", "highway"]),
         (["--dataset", "digit"], ["'digit'", "Did you mean 'digits'?"]),
         (["--dataset", "nothing.npz"], ["nothing.npz", "np.savez"]),
@@ -255,6 +256,12 @@ def test_mnist_offline_is_refused_in_words(tmp_path, capsys):
         capsys, "--dataset", "mnist", "--no-download", "--data-dir", folder, "--out", tmp_path / "r"
     )
     assert str(folder) in message or "pip install" in message
+
+
+def test_mnist_is_looked_for_in_the_usual_folder_by_default(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path / "usual"))
+    message = refused(capsys, "--dataset", "mnist", "--no-download", "--out", tmp_path / "r")
+    assert str(tmp_path / "usual") in message or "pip install" in message
 
 
 def test_published_figures_stand_only_beside_the_same_setting(tmp_path):

@@ -411,6 +411,10 @@ def test_parameters_of_the_published_cifar_network(classes, published):
     assert total == published
 
 
+def test_padding_is_written_in_either_case_as_for_keras_layers():
+    assert HighwayConv2D(padding="SAME").get_config()["padding"] == "same"
+
+
 # ---- errors
 
 ERRORS = {
@@ -432,7 +436,11 @@ ERRORS = {
     "shape unknown": (
         lambda: HighwayDense()(keras.Input((None,))),
         ValueError,
-        ["must know its number of features", "(None, None)", "in keras.Input"],
+        [
+            "must know its number of features",
+            "(None, None)",
+            "Give that axis a size in keras.Input.",
+        ],
     ),
     "another width once built": (
         lambda: HighwayDense(name="alpha").build((None, 6)) or built()(random(2, 7)),

@@ -29,6 +29,7 @@ def test_bias_for_a_depth_carries_what_it_says(depth, carry):
 @pytest.mark.parametrize(("preset", "value"), [("shallow", -1), ("deep", -2), ("very_deep", -4)])
 def test_presets_are_accepted_wherever_gate_bias_is(preset, value):
     assert GateBias(preset).value == value
+    assert repr(GateBias(preset)) == f"GateBias({value})"
     layer = HighwayDense(gate_bias=preset)
     layer.build((None, 3))
     assert np.all(harness.to_numpy(layer.gate.bias) == value)
