@@ -6,6 +6,7 @@
 
 Layers: `HighwayDense`, `HighwayConv1D`, `HighwayConv2D`, `HighwayConv3D`, and `Highway` around any
 other Keras layer. Initializers: `GateBias` for their gates, `StandardUniform`, `NormalizedUniform`.
+Callbacks that measure while `fit` trains: `GateLogger`, `GradientNormLogger`, `ActivationLogger`.
 
 Modules that are imported by name: `keras_highway.analysis` (measurements of models), `.plots`
 (figures of them), `.models` (ready-made networks), `.data` (data sets). The command line is
@@ -13,6 +14,9 @@ Modules that are imported by name: `keras_highway.analysis` (measurements of mod
 """
 
 from keras_highway import quiet as quiet  # isort: skip  (before anything imports Keras)
+from keras_highway.callbacks import ActivationLogger as ActivationLogger
+from keras_highway.callbacks import GateLogger as GateLogger
+from keras_highway.callbacks import GradientNormLogger as GradientNormLogger
 from keras_highway.initializers import GateBias as GateBias
 from keras_highway.initializers import NormalizedUniform as NormalizedUniform
 from keras_highway.initializers import StandardUniform as StandardUniform

@@ -3,20 +3,18 @@
 import keras
 import numpy as np
 
-from keras_highway.analysis.paths import layer_paths, length_of, rows_of, shortest_unique
+from keras_highway.analysis.paths import layer_names, length_of, rows_of
 from keras_highway.layers import Highway
 from keras_highway.validation import explain
 
 
 def gated_layers(model):
     """The highway layers inside `model` that have a gate, by shortest unique path."""
-    found = [
-        (path, layer)
-        for path, layer in [((model.name,), model), *layer_paths(model)]
+    return {
+        name: layer
+        for name, layer in layer_names(model).items()
         if isinstance(layer, Highway) and layer.gate_mode != "residual"
-    ]
-    names = shortest_unique([path for path, _ in found])
-    return dict(zip(names, (layer for _, layer in found), strict=True))
+    }
 
 
 def mean_gates(model, x, batch_size=256):
@@ -65,12 +63,13 @@ def mean_gates(model, x, batch_size=256):
 
         return observe
 
+    before = {name: layer.gate_observer for name, layer in layers.items()}
     try:
         for name, layer in layers.items():
             layer.gate_observer = observer(totals[name])
         for start in range(0, length_of(x) if layers else 0, batch_size):
             model(rows_of(x, start, start + batch_size), training=False)
     finally:
-        for layer in layers.values():
-            layer.gate_observer = None
+        for name, layer in layers.items():
+            layer.gate_observer = before[name]
     return {name: total / count if count else np.nan for name, (total, count) in totals.items()}

@@ -4,9 +4,10 @@ import keras
 import numpy as np
 
 from keras_highway.analysis.paths import variable_names
+from keras_highway.validation import explain
 
 
-def compute_gradients(model, x, y, loss):
+def compute_gradients(model, x, y, loss=None, sample_weight=None):
     """The gradient of the mean loss on one batch for each of `model.trainable_variables`.
 
     The model runs as in inference (no dropout), and is not changed.
@@ -15,19 +16,50 @@ def compute_gradients(model, x, y, loss):
         model: A built Keras model.
         x: Inputs of one batch.
         y: Targets of that batch.
-        loss: A Keras loss, or its name.
+        loss: A Keras loss, or its name. Defaults to `None`: the one that the model is compiled
+            with, and its regularizers.
+        sample_weight: Weights of the examples, for the compiled loss. Defaults to `None`.
 
     Returns:
         A list of NumPy arrays in the order of `model.trainable_variables`.
+
+    Raises:
+        ValueError: If there is no `loss`, and the model is not compiled.
     """
-    loss = keras.losses.get(loss)
+    if loss is None and not getattr(model, "compiled", False):
+        raise ValueError(
+            explain(
+                "Gradients are those of a loss.",
+                f"model {model.name!r}, which is not compiled, and no `loss`",
+                "Give `loss`, or compile the model.",
+            )
+        )
+    metrics = [] if loss else model.metrics_variables
+    before = [keras.ops.convert_to_numpy(variable) for variable in metrics]
+    try:
+        return _compute_gradients(model, lambda: _loss_of(model, x, y, loss, sample_weight))
+    finally:  # the compiled loss of several outputs counts what it has seen in metrics
+        for variable, value in zip(metrics, before, strict=True):
+            variable.assign(value)
+
+
+def _loss_of(model, x, y, loss, sample_weight):
+    y_pred = model(x, training=False)
+    if loss is None:
+        value = model.compute_loss(x, y, y_pred, sample_weight, training=False)
+    else:
+        value = keras.ops.mean(keras.losses.get(loss)(y, y_pred))
+    return value
+
+
+def _compute_gradients(model, compute_loss):
     backend = keras.backend.backend()
     variables = model.trainable_variables
     if backend == "tensorflow":
         import tensorflow as tf
 
         with tf.GradientTape() as tape:
-            value = keras.ops.mean(loss(y, model(x, training=False)))
+            value = compute_loss()
         gradients = tape.gradient(
             value,
             [variable.value for variable in variables],
@@ -39,13 +71,13 @@ def compute_gradients(model, x, y, loss):
 
         def value_of(values):
             with keras.StatelessScope(state_mapping=zip(variables, values, strict=True)):
-                return keras.ops.mean(loss(y, model(x, training=False)))
+                return compute_loss()
 
         gradients = jax.grad(value_of)([variable.value for variable in variables])
     else:
         import torch
 
-        value = keras.ops.mean(loss(y, model(x, training=False)))
+        value = compute_loss()
         tensors = [variable.value for variable in variables]
         gradients = torch.autograd.grad(value, tensors, allow_unused=True)
         gradients = [

@@ -1,10 +1,11 @@
 """What the layers and weights inside a model are called in measurements."""
 
+import collections
 import itertools
 
 import keras
 
-from keras_highway.validation import explain
+from keras_highway.validation import did_you_mean, explain
 
 
 def layer_paths(model):
@@ -29,19 +30,85 @@ def layer_paths(model):
     return found
 
 
+def layer_names(model):
+    """Dict from shortest unique path to layer: the model itself, and every layer inside of it."""
+    found = [((model.name,), model), *layer_paths(model)]
+    names = shortest_unique([path for path, _ in found])
+    return dict(zip(names, (layer for _, layer in found), strict=True))
+
+
+def unit_layers(model):
+    """Those layers, by shortest unique path, that a reader of the model's summary counts.
+
+    Nested models and wrappers are looked into; a layer that is made of layers is one.
+    """
+    units, seen = set(), {id(model)}
+
+    def visit(parent):
+        for layer in parent._flatten_layers(include_self=False, recursive=False):
+            if id(layer) in seen:
+                continue
+            seen.add(id(layer))
+            if isinstance(layer, (keras.Model, keras.layers.Wrapper)):
+                visit(layer)
+            elif not isinstance(layer, keras.layers.InputLayer):
+                units.add(id(layer))
+
+    visit(model)
+    if not units and not isinstance(model, keras.Model):
+        return {model.name: model}
+    return {name: layer for name, layer in layer_names(model).items() if id(layer) in units}
+
+
+def find_layers(owner, model, wanted):
+    """The layers inside `model` that `wanted` names, by shortest unique path.
+
+    Args:
+        owner: Who asks, for the message.
+        model: A Keras model.
+        wanted: List of layers, or of names: the last parts of a path, as many as one likes.
+    """
+    paths = [((model.name,), model), *layer_paths(model)]
+    names = layer_names(model)
+    by_id = {id(layer): name for name, layer in names.items()}
+    found = {}
+    for one in wanted:
+        if isinstance(one, str):
+            parts = tuple(one.split("/"))
+            matches = [layer for path, layer in paths if path[-len(parts) :] == parts]
+            if one in names:
+                matches = [names[one]]
+        else:
+            matches = [one] if id(one) in by_id else []
+        if len(matches) != 1:
+            received = repr(one) if isinstance(one, str) else f"layer {one.name!r}"
+            several = ", ".join(repr(by_id[id(layer)]) for layer in matches)
+            raise ValueError(
+                explain(
+                    f"`{owner}(layers=...)` takes layers of the model, each by a name that is its "
+                    "alone.",
+                    f"{received}, which is {f'any of {several}' if matches else 'none'} of model "
+                    f"{model.name!r}",
+                    "Give a longer path." if matches else did_you_mean(received, names),
+                )
+            )
+        found[by_id[id(matches[0])]] = matches[0]
+    return found
+
+
 def shortest_unique(paths):
     """For each path its last names, as many as no other path ends in, joined by `/`.
 
     A path that is the end of another one stays whole, and equal ones get a number.
     """
+    ends = collections.Counter(
+        path[-length:] for path in set(paths) for length in range(1, len(path) + 1)
+    )
     names = []
     for path in paths:
-        others = [other for other in paths if other != path]
-        for length in range(1, len(path) + 1):
-            end = path[-length:]
-            if not any(other[-length:] == end for other in others):
-                break
-        names.append("/".join(end))
+        lengths = range(1, len(path) + 1)
+        length = next((n for n in lengths if ends[path[-n:]] == 1), len(path))
+        names.append("/".join(path[-length:]))
     return _numbered(names)
 
 

@@ -1,0 +1,289 @@
+"""What a compiled training step needs of each backend to have numbers carried out of it.
+
+Everything that depends on the backend while a model is watched is in this file.
+"""
+
+import keras
+import numpy as np
+
+from keras_highway.validation import explain
+
+
+class Store:
+    """Rows of numbers, outside of the model, which the training step writes and Python reads.
+
+    The step captures the store, so that its numbers are never among the variables of the model or
+    of its optimizer. Sums start at zero, and at zero again after each `take`.
+    """
+
+    dtype = "float64"
+
+    def get(self, row):
+        """One row, inside the step."""
+        raise NotImplementedError
+
+    def set(self, row, values):
+        """Replaces one row, inside the step."""
+        raise NotImplementedError
+
+    def add(self, row, values):
+        """Adds to one row, inside the step. Over replicas the sum is taken."""
+        self.set(row, self.get(row) + values)
+
+    def read(self):
+        """All rows as a NumPy array, outside of the step."""
+        raise NotImplementedError
+
+    def clear(self):
+        """Sets all rows to zero, outside of the step."""
+        raise NotImplementedError
+
+    def take(self):
+        """Reads and clears."""
+        values = np.asarray(self.read(), dtype="float64")
+        self.clear()
+        return values
+
+
+class TensorFlowStore(Store):
+    def __init__(self, rows, columns, model, of_first_replica=False):
+        import tensorflow as tf
+
+        aggregation = tf.VariableAggregation
+        self._zeros = np.zeros(columns, self.dtype)
+        with model.distribute_strategy.scope():
+            self._variables = [
+                tf.Variable(
+                    self._zeros,
+                    trainable=False,
+                    synchronization=tf.VariableSynchronization.ON_READ,
+                    aggregation=(
+                        aggregation.ONLY_FIRST_REPLICA if of_first_replica else aggregation.SUM
+                    ),
+                )
+                for _ in range(rows)
+            ]
+
+    def get(self, row):
+        return self._variables[row].read_value()
+
+    def set(self, row, values):
+        self._variables[row].assign(values)
+
+    def add(self, row, values):
+        self._variables[row].assign_add(values)
+
+    def read(self):
+        return [variable.read_value().numpy() for variable in self._variables]
+
+    def clear(self):
+        for variable in self._variables:
+            variable.assign(self._zeros)
+
+
+class JaxStore(Store):
+    dtype = "float32"
+
+    def __init__(self, rows, columns, model, of_first_replica=False):
+        import jax
+
+        if not hasattr(jax, "new_ref"):
+            raise ImportError(
+                explain(
+                    "Watching a model on JAX needs JAX 0.7.2 or newer.",
+                    f"JAX {jax.__version__}",
+                    "Update it: pip install --upgrade jax",
+                )
+            )
+        zeros = np.zeros((rows, columns), self.dtype)
+        distribution = keras.distribution.distribution()
+        if distribution is not None:
+            layout = keras.distribution.TensorLayout((None, None), distribution.device_mesh)
+            zeros = keras.distribution.distribute_tensor(zeros, layout)
+        self._ref = jax.new_ref(jax.numpy.asarray(zeros))
+
+    def get(self, row):
+        return self._ref[row]
+
+    def set(self, row, values):
+        import jax
+
+        try:
+            self._ref[row] = jax.lax.stop_gradient(values)
+        except Exception as error:
+            if "batched" not in str(error):
+                raise
+            raise RuntimeError(
+                explain(
+                    "On JAX a layer that is watched cannot be mapped over a new axis.",
+                    "a watched layer inside of jax.vmap or keras.ops.vectorized_map",
+                    "Give the layer an input with that axis, or leave it out by `layers=`.",
+                )
+            ) from error
+
+    def read(self):
+        return self._ref[...]
+
+    def clear(self):
+        self._ref[...] = np.zeros(self._ref.shape, self.dtype)
+
+
+class TorchStore(Store):
+    def __init__(self, rows, columns, model, of_first_replica=False):
+        import torch
+
+        device = keras.ops.zeros(()).device
+        if device.type == "mps":  # has no double precision
+            self.dtype = "float32"
+        self._values = torch.zeros((rows, columns), dtype=getattr(torch, self.dtype), device=device)
+
+    def get(self, row):
+        return self._values[row]
+
+    def set(self, row, values):
+        self._values[row] = values.detach()
+
+    def read(self):
+        return self._values.cpu().numpy().copy()
+
+    def clear(self):
+        self._values.zero_()
+
+
+def make_store(rows, columns, model, of_first_replica=False):
+    """A `Store` for this backend.
+
+    Args:
+        rows, columns: Its size.
+        model: The model whose step will write to it.
+        of_first_replica: Whether replicas write the same number, of which the first is read,
+            instead of parts of a sum. Defaults to `False`.
+    """
+    stores = {"tensorflow": TensorFlowStore, "jax": JaxStore, "torch": TorchStore}
+    return stores[keras.backend.backend()](rows, columns, model, of_first_replica)
+
+
+def replica_id():
+    """The number of the replica that this code runs for, while the step is traced or run."""
+    if keras.backend.backend() != "tensorflow":
+        return 0
+    import tensorflow as tf
+
+    context = tf.distribute.get_replica_context()
+    # Where one trace serves all replicas it has no static number.
+    return 0 if context is None else int(tf.get_static_value(context.replica_id_in_sync_group) or 0)
+
+
+def is_end_of_data(error):
+    """Whether a training function ended so because there are no more batches."""
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        return isinstance(error, (StopIteration, tf.errors.OutOfRangeError))
+    return isinstance(error, StopIteration)
+
+
+def norms_of(gradients, dtype, xla=False):
+    """The l2 norm of each gradient, as one vector, inside the step.
+
+    Squares of float32 numbers below 1e-19 or above 1e19 leave its range, and gradients do go there
+    in very deep networks. Where the fast sum of squares is not safely inside, a careful one runs.
+
+    Args:
+        gradients: List of dense or sparse gradients; those of replicas are summed first.
+        dtype: Of the result.
+        xla: Whether the step is compiled by XLA.
+    """
+    return {"tensorflow": _tensorflow_norms, "jax": _jax_norms, "torch": _torch_norms}[
+        keras.backend.backend()
+    ](gradients, dtype, xla)
+
+
+LOWEST_SQUARE, HIGHEST_SQUARE = 1e-30, 1e36
+
+
+def _tensorflow_norms(gradients, dtype, xla):
+    import tensorflow as tf
+
+    context = tf.distribute.get_replica_context()
+    if context is not None and context.num_replicas_in_sync > 1:
+        gradients = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
+
+    def summed(gradient):
+        """The values of a gradient, those of one row of a sparse one added up."""
+        if not isinstance(gradient, tf.IndexedSlices):
+            return gradient
+        if xla:  # which does not know how many rows there are
+            return tf.convert_to_tensor(gradient)
+        rows, positions = tf.unique(gradient.indices)
+        return tf.math.unsorted_segment_sum(gradient.values, positions, tf.size(rows))
+
+    gradients = [summed(gradient) for gradient in gradients]
+    gradients = [
+        tf.cast(gradient, "float32") if gradient.dtype.size < 4 else gradient
+        for gradient in gradients
+    ]
+    halves = [tf.nn.l2_loss(gradient) for gradient in gradients]
+    if len({half.dtype for half in halves}) > 1:
+        halves = [tf.cast(half, dtype) for half in halves]
+    squares = tf.cast(tf.stack(halves), dtype)
+    return tf.cond(
+        tf.reduce_all((squares > LOWEST_SQUARE) & (squares < HIGHEST_SQUARE)),
+        lambda: tf.sqrt(2.0 * squares),
+        lambda: tf.stack([tf.norm(tf.cast(gradient, dtype)) for gradient in gradients]),
+    )
+
+
+def _jax_norms(gradients, dtype, xla):
+    import jax
+    import jax.numpy as jnp
+
+    gradients = [jnp.ravel(gradient).astype(dtype) for gradient in gradients]
+
+    def careful(gradient):
+        largest = jnp.max(jnp.abs(gradient), initial=0.0)
+        scale = jnp.where((largest > 0) & jnp.isfinite(largest), largest, 1.0)
+        return scale * jnp.sqrt(jnp.sum((gradient / scale) ** 2))
+
+    squares = jnp.stack(
+        [jnp.vdot(gradient, gradient, precision="highest") for gradient in gradients]
+    )
+    return jax.lax.cond(
+        jnp.all((squares > LOWEST_SQUARE) & (squares < HIGHEST_SQUARE)),
+        lambda: jnp.sqrt(squares),
+        lambda: jnp.stack([careful(gradient) for gradient in gradients]),
+    )
+
+
+def _torch_norms(gradients, dtype, xla):
+    import torch
+
+    dtype = getattr(torch, dtype)
+    return torch.stack(
+        [torch.linalg.vector_norm(gradient.detach(), dtype=dtype) for gradient in gradients]
+    )
+
+
+def root_of_squares(norms, segments, count):
+    """The root of the sum of the squares of the `norms` of each segment, inside the step.
+
+    Relative to the largest of the segment, so that no square leaves the range of numbers.
+
+    Args:
+        norms: Vector.
+        segments: List of the segment of each, from zero, in order.
+        count: How many segments there are; one without members gets zero.
+    """
+    ops = keras.ops
+    segments = ops.convert_to_tensor(segments, "int32")
+    largest = ops.segment_max(norms, segments, count)
+    usable = (largest > 0) & ops.isfinite(largest)  # an empty segment has minus infinity
+    scale = ops.where(usable, largest, ops.ones_like(largest))
+    parts = norms / ops.take(scale, segments)
+    return scale * ops.sqrt(ops.segment_sum(parts * parts, segments, count))
+
+
+def at_least_float32(values):
+    """Brings half precision to float32, in which a sum of many numbers is exact enough."""
+    dtype = keras.backend.standardize_dtype(values.dtype)
+    return keras.ops.cast(values, "float32") if dtype in ("float16", "bfloat16") else values
