@@ -39,10 +39,8 @@ def saturated_ends(layer):
     They lie 2.5 % of the activation's range from its ends: a tanh is saturated beyond +-0.95. The
     output of a highway layer is unbounded, whatever its activation.
     """
-    if (
-        isinstance(layer, Highway)
-        or (bounds := RANGES.get(getattr(layer, "activation", None))) is None
-    ):
+    bounds = RANGES.get(getattr(layer, "activation", None))
+    if bounds is None or isinstance(layer, Highway):
         return None
     low, high = bounds
     margin = MARGIN * (high - low)
@@ -101,7 +99,7 @@ def activation_statistics(model, x, layers=None, batch_size=256):
         chosen = activated_layers(model)
     else:
         chosen = find_layers("activation_statistics", model, layers)
-    values = {name: [] for name in chosen}
+    values: dict[str, list[np.ndarray]] = {name: [] for name in chosen}
 
     def observed(call, seen):
         def call_and_see(*arguments, **keywords):
@@ -124,7 +122,7 @@ def activation_statistics(model, x, layers=None, batch_size=256):
             if before[name] is not None:
                 vars(layer)["call"] = before[name]
     return {
-        name: _statistics(np.concatenate(values[name] or [[]]), saturated_ends(layer))
+        name: _statistics(np.concatenate([np.empty(0), *values[name]]), saturated_ends(layer))
         for name, layer in chosen.items()
     }
 

@@ -106,7 +106,8 @@ class ActivationLogger(Logger):
         self._ends = {}
 
     def _keyed(self, statistics):
-        totals, by_layer = {}, {}
+        totals: dict[str, float] = {}
+        by_layer: dict[str, float] = {}
         for quantity in ("mean", "std", "p98", "saturated"):
             values = {name: of[quantity] for name, of in statistics.items() if quantity in of}
             if values:

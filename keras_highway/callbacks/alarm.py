@@ -24,7 +24,7 @@ def make_alarms(on_vanishing, on_exploding, floor, ceiling):
                 "Give a floor below the ceiling.",
             )
         )
-    alarms = []
+    alarms: list[Alarm] = []
     if on_vanishing is not None:
         check_choice(owner, "on_vanishing", on_vanishing, ACTIONS)
         alarms.append(VanishingAlarm(on_vanishing, floor))
@@ -42,7 +42,13 @@ class Alarm:
         bound: The end of the range.
     """
 
-    def __init__(self, action, bound):
+    what: str
+    relation: str
+    remedy: str
+    _names: list[str]
+    _reported: bool
+
+    def __init__(self, action: str, bound: float):
         self.action = action
         self.bound = bound
         self.release()
@@ -91,7 +97,9 @@ class Alarm:
 
     def release(self):
         """Forgets what belongs to one `fit`."""
-        self._names, self._watch, self._first, self._reported = [], None, None, False
+        self._names = []
+        self._watch = self._first = None
+        self._reported = False
 
 
 class VanishingAlarm(Alarm):

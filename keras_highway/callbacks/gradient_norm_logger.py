@@ -157,7 +157,9 @@ class GradientNormLogger(Logger):
         return [name for name, weight in zip(self._variables, sums[1], strict=False) if not weight]
 
     def measure_data(self, model):
-        gradients = compute_gradients(model, *self.data[:2], None, *self.data[2:])
+        x, y, *rest = self.data
+        sample_weight = rest[0] if rest else None
+        gradients = compute_gradients(model, x, y, sample_weight=sample_weight)
         squares = {
             id(variable): float(np.sum(np.square(gradient, dtype="float64")))
             for variable, gradient in zip(model.trainable_variables, gradients, strict=True)

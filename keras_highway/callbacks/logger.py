@@ -24,6 +24,7 @@ class Logger(keras.callbacks.Callback):
     """
 
     watches = ""  # in an error message
+    _next_row: int
 
     def __init__(self, layers=None, *, data=None, per_layer_logs=True, every=None):
         super().__init__()
@@ -129,7 +130,7 @@ class Logger(keras.callbacks.Callback):
         self._epoch_sums = 0.0  # of the epoch so far
         self._row_sums = 0.0  # since the last row of the history
         self._executions = 0
-        self._next_row = self.every
+        self._next_row = self.every or 0
         self._has_warned = False
 
     def _choose_layers(self, model):

@@ -14,6 +14,7 @@ All of them are attributes of an instance in front of the method of its class. T
 
 import functools
 import sys
+import types
 
 import keras
 
@@ -184,11 +185,10 @@ def _calling_callback_list():
     A callback is not told which list it is in, and that list is the only place where an exception
     of another callback can be seen.
     """
-    frame = sys._getframe(1)
+    frame: types.FrameType | None = sys._getframe(1)
     for _ in range(6):  # methods of subclasses may lie between
-        if frame is None:
-            break
-        if isinstance(frame.f_locals.get("self"), keras.callbacks.CallbackList):
-            return frame.f_locals["self"]
-        frame = frame.f_back
+        if frame is not None:
+            if isinstance(frame.f_locals.get("self"), keras.callbacks.CallbackList):
+                return frame.f_locals["self"]
+            frame = frame.f_back
     return None
