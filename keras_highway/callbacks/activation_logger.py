@@ -73,7 +73,7 @@ class ActivationLogger(Logger):
         self._ends = {name: saturated_ends(layer) for name, layer in self._layers.items()}
         if self.data is None:
             # Sums of mean, variance and squared mean by value; how many values; saturated ones.
-            self._store = in_step.make_store(len(self._layers), 5, watch.model)
+            self._store = watch.make_store(len(self._layers), 5)
             for row, (name, layer) in enumerate(self._layers.items()):
                 watch.put(layer, "call", self._observed(row, self._ends[name], layer.call))
 

@@ -61,7 +61,7 @@ class Alarm:
         """Gets ready for a `fit` in which the layers `names` are watched."""
         self._names, self._watch = names, watch
         # The step, and the norms in it, of the first step in which one was outside.
-        self._first = in_step.make_store(1, 1 + len(names), watch.model, of_first_replica=True)
+        self._first = watch.make_store(1, 1 + len(names), of_first_replica=True)
 
     def note(self, norms, present):
         """Called inside the step; `present` says which of the norms were computed."""

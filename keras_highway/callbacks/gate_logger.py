@@ -72,7 +72,7 @@ class GateLogger(Logger):
                     )
                 )
         if self.data is None:
-            self._store = in_step.make_store(len(self._layers), 2, watch.model)
+            self._store = watch.make_store(len(self._layers), 2)
             for row, layer in enumerate(self._layers.values()):
                 watch.put(layer, "gate_observer", self._observer(row, layer.gate_observer))
 

@@ -120,7 +120,7 @@ class GradientNormLogger(Logger):
                 )
         if self.data is None:
             count = len(self._variables) + 1  # the last one is the total
-            self._store = in_step.make_store(2, count, watch.model)
+            self._store = watch.make_store(2, count)
             for alarm in self.alarms:
                 alarm.place(list(self._variables), watch)
 

@@ -59,19 +59,28 @@ class Watch:
         self._begun = False
         self._batch_sizes = {}  # of the running step, by replica
         self._replaced = []  # what stood in place of each tap
-        self.steps = in_step.make_store(1, 1, model, of_first_replica=True)
+        self._stores = []
+        self.steps = self.make_store(1, 1, of_first_replica=True)
         self.put(model, ATTRIBUTE, self)
-        self.put(model, "train_step", self._watched_step(model.train_step))
+        step = self._watched_step(model.train_step)
+        self.put(model, "train_step", in_step.carry_through_step(step, self._stores))
         for optimizer in optimizers_of(model):
             self.put(optimizer, "apply", self._watched_apply(optimizer, optimizer.apply))
         self.put(model, "train_function", None)
         model.make_train_function()
-        self.put(model, "train_function", self._guarded_execution(model.train_function))
+        execution = in_step.carry_into_execution(model.train_function, self._stores)
+        self.put(model, "train_function", self._guarded_execution(execution))
         self.put(model, "make_train_function", self._make_train_function)
         self.put(model, "evaluate", self._guarded(model.evaluate))
         for name in dir(keras.callbacks.Callback) if callback_list is not None else ():
             if name.startswith("on_"):
                 self.put(callback_list, name, self._guarded(getattr(callback_list, name)))
+
+    def make_store(self, rows, columns, of_first_replica=False):
+        """Numbers that the step writes; see `in_step.make_store`."""
+        store = in_step.make_store(rows, columns, self.model, of_first_replica)
+        self._stores.append(store)
+        return store
 
     def begin(self):
         """Says that the first epoch has begun, after which no logger joins."""
