@@ -15,6 +15,9 @@ from conftest import ROOT
 import keras_highway
 
 PUBLIC = [
+    "ActivationLogger",
+    "GateLogger",
+    "GradientNormLogger",
     "GateBias",
     "Highway",
     "HighwayConv1D",

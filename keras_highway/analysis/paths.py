@@ -81,7 +81,10 @@ def find_layers(owner, model, wanted):
         else:
             matches = [one] if id(one) in by_id else []
         if len(matches) != 1:
-            received = repr(one) if isinstance(one, str) else f"layer {one.name!r}"
+            received = repr(one) if isinstance(one, str) else f"the layer {one.name!r}"
+            fix = (
+                did_you_mean(one, names) if isinstance(one, str) else "Give its name in the model."
+            )
             several = ", ".join(repr(by_id[id(layer)]) for layer in matches)
             raise ValueError(
                 explain(
@@ -89,7 +92,7 @@ def find_layers(owner, model, wanted):
                     "alone.",
                     f"{received}, which is {f'any of {several}' if matches else 'none'} of model "
                     f"{model.name!r}",
-                    "Give a longer path." if matches else did_you_mean(received, names),
+                    "Give a longer path." if matches else fix,
                 )
             )
         found[by_id[id(matches[0])]] = matches[0]

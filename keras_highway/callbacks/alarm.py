@@ -5,7 +5,6 @@ import warnings
 import keras
 import numpy as np
 
-from keras_highway.callbacks import in_step
 from keras_highway.validation import check_choice, check_number, explain
 
 ACTIONS = ("stop", "warn")
@@ -54,7 +53,7 @@ class Alarm:
         self.release()
 
     def is_outside(self, norms):
-        """For each norm whether it is outside; takes tensors and NumPy arrays."""
+        """For each norm whether it is outside; takes and gives tensors."""
         raise NotImplementedError
 
     def place(self, names, watch):
@@ -82,7 +81,8 @@ class Alarm:
         if not step:
             return
         self._reported = True
-        outside = np.flatnonzero(self.is_outside(np.asarray(norms)))
+        is_outside = self.is_outside(keras.ops.convert_to_tensor(norms))
+        outside = np.flatnonzero(keras.ops.convert_to_numpy(is_outside))
         norm = norms[outside[0]]
         relation = f"{self.relation} {self.bound:g}" if np.isfinite(norm) else "not finite"
         stops = self.action == "stop"
@@ -124,4 +124,5 @@ class ExplodingAlarm(Alarm):
     )
 
     def is_outside(self, norms):
-        return ~(norms <= self.bound)  # so that nan is outside too
+        # TensorFlow simplifies `not (norms <= bound)` to `norms > bound`, which nan is not.
+        return keras.ops.logical_or(norms > self.bound, keras.ops.isnan(norms))

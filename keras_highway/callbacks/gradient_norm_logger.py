@@ -4,7 +4,7 @@ import keras
 import numpy as np
 
 from keras_highway.analysis.gradients import compute_gradients
-from keras_highway.analysis.paths import unit_layers
+from keras_highway.analysis.paths import length_of, unit_layers
 from keras_highway.callbacks import in_step
 from keras_highway.callbacks.alarm import make_alarms
 from keras_highway.callbacks.logger import Logger
@@ -58,12 +58,12 @@ class GradientNormLogger(Logger):
 
     >>> import keras, numpy as np
     >>> from keras_highway import GradientNormLogger
-    >>> model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, False, name="out")])
+    >>> model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False)])
     >>> model.set_weights([np.zeros((1, 1))])
     >>> model.compile("sgd", "mse")
     >>> x, y = np.ones((4, 1)), np.full((4, 1), 3.0)
     >>> log = model.fit(x, y, verbose=0, callbacks=[GradientNormLogger()]).history
-    >>> log["gradient_norm/out"]
+    >>> log["gradient_norm"]
     [6.0]
     """
 
@@ -81,14 +81,6 @@ class GradientNormLogger(Logger):
         floor=1e-8,
         ceiling=1e4,
     ):
-        if data is not None and not (isinstance(data, (tuple, list)) and len(data) in (2, 3)):
-            raise TypeError(
-                explain(
-                    "`GradientNormLogger(data=...)` must be (x, y) or (x, y, sample_weight).",
-                    f"an object of type {type(data).__name__}",
-                    "Give inputs and targets of one batch as a tuple.",
-                )
-            )
         self.alarms = make_alarms(on_vanishing, on_exploding, floor, ceiling)
         if self.alarms and data is not None:
             raise ValueError(
@@ -100,6 +92,17 @@ class GradientNormLogger(Logger):
                 )
             )
         super().__init__(layers, data=data, per_layer_logs=per_layer_logs, every=every)
+
+    def check_data(self, data):
+        if not isinstance(data, (tuple, list)) or len(data) not in (2, 3):
+            raise TypeError(
+                explain(
+                    "`GradientNormLogger(data=...)` must be (x, y) or (x, y, sample_weight).",
+                    f"an object of type {type(data).__name__}",
+                    "Give inputs and targets of one batch as a tuple.",
+                )
+            )
+        length_of(data[0])
 
     def default_layers(self, model):
         return {

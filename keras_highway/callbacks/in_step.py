@@ -53,7 +53,7 @@ class TensorFlowStore(Store):
 
         aggregation = tf.VariableAggregation
         self._zeros = np.zeros(columns, self.dtype)
-        with model.distribute_strategy.scope():
+        with tf.init_scope(), model.distribute_strategy.scope():
             self._variables = [
                 tf.Variable(
                     self._zeros,
@@ -227,6 +227,31 @@ def carry_into_execution(train_function, stores):
         return logs, (*others, metrics[: -len(stores)])
 
     return carrying
+
+
+def state_shardings(model, stores):
+    """What to replace so that the step's state may have the stores in `keras.distribution`.
+
+    Returns:
+        The name of the model's method that tells the shardings of the state, and its replacement;
+        `None` where it is not asked for them.
+    """
+    if keras.backend.backend() != "jax" or keras.distribution.distribution() is None:
+        return None
+    name = "_get_state_sharding_spec"
+    original = getattr(model, name)
+
+    def spec():
+        *others, metrics = original()
+        return (*others, [*metrics, *(store.value.sharding for store in stores)])
+
+    return name, spec
+
+
+def build(model, data):
+    """Makes the weights of `model` for batches like `data`, inside the step."""
+    x, _, _ = keras.utils.unpack_x_y_sample_weight(data)
+    model(keras.tree.map_structure(lambda leaf: keras.KerasTensor(leaf.shape, leaf.dtype), x))
 
 
 def replica_id():

@@ -4,7 +4,7 @@ import warnings
 
 import keras
 
-from keras_highway.analysis.paths import find_layers
+from keras_highway.analysis.paths import find_layers, length_of
 from keras_highway.callbacks.watch import Watch
 from keras_highway.validation import check_positive_integer, explain
 
@@ -31,6 +31,8 @@ class Logger(keras.callbacks.Callback):
         owner = type(self).__name__
         if layers is not None:
             layers = _check_layers(owner, layers)
+        if data is not None:
+            self.check_data(data)
         if every is not None:
             every = check_positive_integer(owner, "every", every)
             if data is not None:
@@ -50,6 +52,10 @@ class Logger(keras.callbacks.Callback):
         self.release()
 
     # What a subclass says.
+
+    def check_data(self, data):
+        """Raises an exception unless `data` is what `measure_data` takes."""
+        length_of(data)
 
     def default_layers(self, model):
         """Dict from name to layer of what is watched without `layers`."""

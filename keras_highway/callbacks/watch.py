@@ -1,7 +1,7 @@
 """What is placed on a model while loggers watch one `fit`, and taken away after it.
 
 The taps are placed in `on_train_begin`, when `fit` has made its training function but not yet run
-it, so that the function which is made anew then is the only one that is compiled:
+it. When the first epoch begins it is made anew, and that one is the only one that is compiled:
 
 - `model.train_step` is wrapped, to know that a step is running and how many examples it has;
 - `optimizer.apply` is wrapped, to see the gradients;
@@ -44,17 +44,16 @@ class Watch:
             watch.remove()  # of a `fit` that was cut off where nobody could see it
             watch = None
         watch = watch or cls(model, callback_list)
-        try:
-            logger.place(watch)
-        except BaseException:
-            watch.remove()
-            raise
         watch._loggers.append(logger)
+        watch._to_place.append(logger)
+        if model.built:
+            watch._place_loggers()
         return watch
 
     def __init__(self, model, callback_list):
         self.model = model
         self._loggers = []
+        self._to_place = []  # those of the loggers whose layers are not there yet
         self._callback_list = callback_list
         self._begun = False
         self._batch_sizes = {}  # of the running step, by replica
@@ -66,11 +65,8 @@ class Watch:
         self.put(model, "train_step", in_step.carry_through_step(step, self._stores))
         for optimizer in optimizers_of(model):
             self.put(optimizer, "apply", self._watched_apply(optimizer, optimizer.apply))
-        self.put(model, "train_function", None)
-        model.make_train_function()
-        execution = in_step.carry_into_execution(model.train_function, self._stores)
-        self.put(model, "train_function", self._guarded_execution(execution))
-        self.put(model, "make_train_function", self._make_train_function)
+        self._make_train_function = model.make_train_function
+        self.put(model, "make_train_function", self._remove_and_make_train_function)
         self.put(model, "evaluate", self._guarded(model.evaluate))
         for name in dir(keras.callbacks.Callback) if callback_list is not None else ():
             if name.startswith("on_"):
@@ -83,8 +79,17 @@ class Watch:
         return store
 
     def begin(self):
-        """Says that the first epoch has begun, after which no logger joins."""
+        """Makes the training function; called when the first epoch begins, after all joined."""
+        if self._begun:
+            return
         self._begun = True
+        model, stores = self.model, self._stores
+        if (shardings := in_step.state_shardings(model, stores)) is not None:
+            self.put(model, *shardings)
+        self.put(model, "train_function", None)
+        self._make_train_function()
+        execution = in_step.carry_into_execution(model.train_function, stores)
+        self.put(model, "train_function", self._guarded_execution(execution))
 
     def remove(self):
         """Takes everything off the model again."""
@@ -108,10 +113,21 @@ class Watch:
         """Examples of the step that is running, for this replica; `None` if none is."""
         return self._batch_sizes.get(in_step.replica_id()) if self._batch_sizes else None
 
+    def _place_loggers(self):
+        try:
+            while self._to_place:
+                self._to_place.pop(0).place(self)
+        except BaseException:
+            self.remove()
+            raise
+
     def _watched_step(self, original):
         @functools.wraps(original)
         def train_step(*arguments, **keywords):
             data = arguments[-1] if arguments else keywords["data"]
+            if self._to_place:  # TensorFlow builds a model without known inputs in its first step
+                in_step.build(self.model, data)
+                self._place_loggers()
             replica = in_step.replica_id()
             self._batch_sizes[replica] = number_of_examples(data)
             self.steps.add(0, keras.ops.ones((1,), self.steps.dtype))
@@ -140,10 +156,6 @@ class Watch:
         guarded = self._guarded(original)
 
         def train_function(*arguments):
-            if not self._begun:  # another `fit`: the one this was for ended in `on_train_begin`
-                self.remove()
-                self.model.make_train_function()
-                return self.model.train_function(*arguments)
             result = guarded(*arguments)
             for logger in self._loggers:
                 logger.after_execution()
@@ -151,8 +163,8 @@ class Watch:
 
         return train_function
 
-    def _make_train_function(self, force=False):
-        """In place of the model's, which nobody calls before the present `fit` has ended."""
+    def _remove_and_make_train_function(self, force=False):
+        """In place of the model's: it is called next when the present `fit` is over."""
         self.remove()
         return self.model.make_train_function(force)
 
