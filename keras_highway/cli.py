@@ -7,10 +7,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import keras
+import numpy as np
+
 import keras_highway
 from keras_highway.data import Dataset, digits, load_arrays, mnist
 from keras_highway.data.dataset import require
-from keras_highway.experiments import compare
+from keras_highway.experiments import benchmark, compare
 from keras_highway.initializers import GATE_BIAS_PRESETS
 from keras_highway.validation import InputError, check_number, did_you_mean
 
@@ -37,7 +40,53 @@ def _parser():
     parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_compare(commands)
+    _add_benchmark(commands)
     return parser
+
+
+def _add_benchmark(commands):
+    parser = commands.add_parser(
+        "benchmark",
+        help="time what watching a training costs",
+        description="Times training steps with and without GateLogger and GradientNormLogger, and "
+        "with a second computation of the gradient in a callback, side by side.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    parser.add_argument("what", choices=["watching"], help="what is timed")
+    parser.add_argument("--repeats", type=_positive, default=5, help="of each time")
+    parser.set_defaults(run=_benchmark)
+
+
+def _benchmark(options) -> int:
+    console = require("rich.console", "rich", "The command line").Console()
+    table_module = require("rich.table", "rich", "The command line")
+    table = table_module.Table(
+        title=f"A training step of a highway network, {keras.backend.backend()}",
+        caption="ms: median over the repeats. Ratio to the step without: median and, in brackets, "
+        "extremes of the repeats.",
+    )
+    for heading in ("width", "depth", "batch", "callbacks", "ms", "ratio", "aim"):
+        table.add_column(heading, justify="left" if heading == "callbacks" else "right")
+    rows: dict[tuple[int, int], dict] = {}
+    with console.status("Timing ...") as status:
+        for row in benchmark.measure(repeats=options.repeats):
+            rows[row["width"], row["depth"]] = row
+            done = f"repeat {row['repeats']} of {options.repeats}"
+            status.update(f"Width {row['width']}, depth {row['depth']}: {done} done")
+    for row in rows.values():
+        for arm, ratios in row["ratios"].items():
+            low, middle, high = np.quantile(ratios, (0, 0.5, 1))
+            table.add_row(
+                str(row["width"]),
+                str(row["depth"]),
+                str(row["batch_size"]),
+                arm,
+                f"{1000 * row['seconds'][arm]:.2f}",
+                "1" if arm == "without" else f"{middle:.2f} ({low:.2f} to {high:.2f})",
+                f"{row['most']:.2f}" if arm == "loggers" else "",
+            )
+    console.print(table)
+    return 0
 
 
 def _add_compare(commands):
