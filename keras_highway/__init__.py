@@ -26,4 +26,4 @@ from keras_highway.layers import HighwayConv2D as HighwayConv2D
 from keras_highway.layers import HighwayConv3D as HighwayConv3D
 from keras_highway.layers import HighwayDense as HighwayDense
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -4,6 +4,7 @@ only when one is called."""
 import numpy as np
 
 from keras_highway.data.dataset import require
+from keras_highway.validation import explain
 
 # Blue and orange of Okabe and Ito's palette, which colour-blind readers can tell apart.
 COLORS = {"highway": "#0072B2", "plain": "#D55E00"}
@@ -135,6 +136,111 @@ def plot_gradient_norms(norms, *, ax, title=None):
     ax.grid(color="0.9")
     ax.legend(fontsize="small")
     return ax
+
+
+def plot_gates_over_epochs(log, *, ax, title=None):
+    """Mean transform gate by layer over epochs, as a heat map, of what `GateLogger` measured.
+
+    Args:
+        log: A `GateLogger` after `fit`, its `history`, or a `History` with its keys.
+        ax: Matplotlib axes.
+        title: Defaults to `None`.
+
+    Returns:
+        `ax`.
+
+    Raises:
+        ValueError: If `log` has no gates of layers.
+    """
+    names, values, positions, unit = _by_layer(log, "gate_mean")
+    image = ax.imshow(
+        values,
+        aspect="auto",
+        origin="lower",
+        interpolation="nearest",
+        cmap="viridis",
+        vmin=0.0,
+        extent=(*_edges(positions), 0.5, len(names) + 0.5),
+    )
+    ax.figure.colorbar(image, ax=ax, label="mean transform gate T")
+    _name_layers(ax, names)
+    ax.set_xlabel(unit)
+    ax.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+    if title:
+        ax.set_title(title)
+    return ax
+
+
+def plot_gradients_over_epochs(log, *, ax, title=None):
+    """Gradient norm over epochs, one line a layer, on a log scale, of `GradientNormLogger`.
+
+    Args:
+        log: A `GradientNormLogger` after `fit`, its `history`, or a `History` with its keys.
+        ax: Matplotlib axes.
+        title: Defaults to `None`.
+
+    Returns:
+        `ax`.
+
+    Raises:
+        ValueError: If `log` has no norms of layers.
+    """
+    names, values, positions, unit = _by_layer(log, "gradient_norm")
+    colormap = require("matplotlib", "matplotlib", "Drawing figures").colormaps["viridis"]
+    few = len(names) <= 8
+    for index, (name, norms) in enumerate(zip(names, values, strict=True)):
+        color = colormap(0.9 * index / max(1, len(names) - 1))
+        shown = np.where(norms > 0, norms, np.nan)  # a norm of zero has no place on a log scale
+        ax.plot(positions, shown, color=color, marker=".", linewidth=1, label=name if few else None)
+    ax.set_yscale("log")
+    ax.set_xlabel(unit)
+    ax.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+    ax.set_ylabel("gradient norm")
+    if few:
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, fontsize="small")
+    else:
+        cm = require("matplotlib.cm", "matplotlib", "Drawing figures")
+        colors = require("matplotlib.colors", "matplotlib", "Drawing figures")
+        shades = colors.ListedColormap(colormap(np.linspace(0, 0.9, 256)))
+        scale = cm.ScalarMappable(colors.Normalize(1, len(names)), shades)
+        ax.figure.colorbar(scale, ax=ax, label="layer, from the input")
+    ax.grid(color="0.9")
+    if title:
+        ax.set_title(title)
+    return ax
+
+
+def _by_layer(log, quantity):
+    """Names of layers, an array (layers, measurements), where these lie, and on what axis."""
+    history = getattr(log, "history", log)
+    prefix = f"{quantity}/"
+    names = [key.removeprefix(prefix) for key in history if key.startswith(prefix)]
+    if not names:
+        raise ValueError(
+            explain(
+                f"There is nothing to draw without keys that start with {prefix!r}.",
+                f"keys {sorted(history)}",
+                "Give the logger after `fit`, or a History logged with per_layer_logs=True.",
+            )
+        )
+    values = np.array([history[prefix + name] for name in names], dtype="float64")
+    epochs = np.asarray(history.get("epoch", range(values.shape[1])))
+    if len(set(epochs)) < len(epochs):  # several measurements an epoch
+        return names, values, np.asarray(history["step"]), "training step"
+    return names, values, epochs + 1, "epoch"
+
+
+def _edges(positions):
+    half = (positions[-1] - positions[0]) / max(1, len(positions) - 1) / 2 or 0.5
+    return positions[0] - half, positions[-1] + half
+
+
+def _name_layers(ax, names):
+    if len(names) <= 12:
+        ax.set_yticks(range(1, len(names) + 1), names)
+    else:
+        ax.set_ylabel("layer, from the input")
+        ax.yaxis.get_major_locator().set_params(integer=True)
 
 
 def _label_layers(ax, layers):

@@ -4,6 +4,7 @@ Everything that depends on the backend while a model is watched is in this file.
 """
 
 import functools
+from typing import Any
 
 import keras
 import numpy as np
@@ -104,7 +105,7 @@ class JaxStore(Store):
                 )
             )
         self._shape = (rows, columns)
-        self._ref = None
+        self._ref: Any = None
         self.clear()
 
     def get(self, row):

@@ -58,7 +58,7 @@ class Watch:
         self._begun = False
         self._batch_sizes = {}  # of the running step, by replica
         self._replaced = []  # what stood in place of each tap
-        self._stores = []
+        self._stores: list[in_step.Store] = []
         self.steps = self.make_store(1, 1, of_first_replica=True)
         self.put(model, ATTRIBUTE, self)
         step = self._watched_step(model.train_step)

@@ -16,6 +16,7 @@ import numpy as np
 
 import keras_highway
 from keras_highway import analysis, plots
+from keras_highway.callbacks import GateLogger, GradientNormLogger
 from keras_highway.data import Dataset
 from keras_highway.experiments import serving
 from keras_highway.experiments.published import LESSON_ACCURACY, LESSON_SETTING
@@ -103,13 +104,19 @@ def train_one(
     # The lesson's epsilon: Keras's 1e-7 damps the small gradients that deep networks start with.
     optimizer = keras.optimizers.Adam(settings.learning_rate, epsilon=1e-8)
     model.compile(optimizer, LOSS, metrics=["accuracy"])
+    watching = {"gradient_norm": GradientNormLogger(layers, per_layer_logs=False)}
+    if kind == "highway":
+        watching["gate_mean"] = GateLogger(layers, per_layer_logs=False)
     history = model.fit(
         data.x_train,
         data.y_train,
         batch_size=settings.batch_size,
         epochs=settings.epochs,
         verbose=0,
-        callbacks=[keras.callbacks.LambdaCallback(on_epoch_end=on_epoch)],
+        callbacks=[
+            *watching.values(),
+            keras.callbacks.LambdaCallback(on_epoch_end=on_epoch),
+        ],
     ).history
     train_loss, train_accuracy = model.evaluate(
         data.x_train, data.y_train, batch_size=512, verbose=0
@@ -128,6 +135,11 @@ def train_one(
         "train_loss": float(train_loss),
         "loss_by_epoch": [float(loss) for loss in history["loss"]],
         "gradient_norms_at_start": [norms[f"{layer}/{kernel}"] for layer in layers],
+        "measured_by_epoch": {
+            f"{quantity}/{layer}": logger.history[f"{quantity}/{layer}"]
+            for quantity, logger in watching.items()
+            for layer in layers
+        },
         "mean_gates": [gates[layer] for layer in layers if layer in gates],
         "seconds": time.perf_counter() - started,
     }
@@ -273,7 +285,7 @@ class Comparison:
     def _write_csv(self, path):
         with path.open("w", newline="") as file:
             plain = [
-                {key: value for key, value in record.items() if not isinstance(value, list)}
+                {key: value for key, value in record.items() if not isinstance(value, (list, dict))}
                 for record in self.records.values()
             ]
             writer = csv.DictWriter(file, fieldnames=list(plain[0]))
@@ -323,6 +335,25 @@ class Comparison:
                 )
             figure.suptitle(f"After training, on the test examples of {setting}")
             paths.append(self._save(figure, "mean_gate_by_layer.png"))
+        return [*paths, *self._draw_epochs()]
+
+    def _draw_epochs(self):
+        """What the loggers measured in the first seed of the deepest networks."""
+        depth, seed = max(depth for _, depth, _ in self.records), 0
+        paths = []
+        for kinds, name, plot in (
+            (self.settings.kinds, "gradient_norm_by_epoch.png", plots.plot_gradients_over_epochs),
+            (("highway",), "gate_mean_by_epoch.png", plots.plot_gates_over_epochs),
+        ):
+            runs = {
+                k: self.records[k, depth, seed] for k in kinds if (k, depth, seed) in self.records
+            }
+            if runs:
+                figure, axes = plots.new_figure(columns=len(runs), width=5.4)
+                for ax, (kind, record) in zip(axes, runs.items(), strict=True):
+                    plot(record["measured_by_epoch"], ax=ax, title=f"{kind}, depth {depth}")
+                figure.suptitle(f"On the training batches of {self.data.name}, seed {seed}")
+                paths.append(self._save(figure, name))
         return paths
 
     def _save(self, figure, name):
