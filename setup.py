@@ -35,6 +35,7 @@ setup(
             *CLI,
             "pytest>=8",
             "pytest-xdist>=3.6",
+            "tensorboard",
             "jupytext>=1.16",
             "nbclient>=0.10",
             "ipykernel>=6",

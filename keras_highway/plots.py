@@ -191,7 +191,9 @@ def plot_gradients_over_epochs(log, *, ax, title=None):
     for index, (name, norms) in enumerate(zip(names, values, strict=True)):
         color = colormap(0.9 * index / max(1, len(names) - 1))
         shown = np.where(norms > 0, norms, np.nan)  # a norm of zero has no place on a log scale
-        ax.plot(positions, shown, color=color, marker=".", linewidth=1, label=name if few else None)
+        marker = "." if few or len(positions) == 1 else None
+        label = name if few else None
+        ax.plot(positions, shown, color=color, marker=marker, linewidth=1, label=label)
     ax.set_yscale("log")
     ax.set_xlabel(unit)
     ax.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)

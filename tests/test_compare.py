@@ -55,10 +55,20 @@ def test_writes_table_files_figures_and_models(finished):
         assert len(run["gradient_norms_at_start"]) == run["depth"]
         assert min(run["gradient_norms_at_start"]) > 0
         assert len(run["mean_gates"]) == (run["depth"] if run["kind"] == "highway" else 0)
+        epochs = run["measured_by_epoch"]
+        assert len(epochs) == run["depth"] * (2 if run["kind"] == "highway" else 1)
+        assert min(min(values) for values in epochs.values()) > 0
+        assert {len(values) for values in epochs.values()} == {len(run["loss_by_epoch"])}
     with (out / "results.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 8 and float(rows[0]["test_accuracy"]) == results["runs"][0]["test_accuracy"]
-    for name in ("accuracy_by_depth", "gradient_norm_by_layer", "mean_gate_by_layer"):
+    for name in (
+        "accuracy_by_depth",
+        "gradient_norm_by_layer",
+        "mean_gate_by_layer",
+        "gradient_norm_by_epoch",
+        "gate_mean_by_epoch",
+    ):
         assert (out / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     assert not [path for path in out.rglob(".partial*")]
 

@@ -1,6 +1,7 @@
 """Figures show the numbers that they are given."""
 
 import numpy as np
+import pytest
 
 from keras_highway import plots
 
@@ -35,6 +36,43 @@ def test_gradient_norms_are_drawn_on_a_log_scale():
     assert np.allclose(ax.get_lines()[0].get_ydata(), [1e-21, 1e-2], rtol=1e-6)
     _, (ax,) = plots.new_figure()
     plots.plot_gradient_norms({"plain": [[0.0, 1e-2]]}, ax=ax)
+
+
+def history(quantity, layers, steps=None):
+    rows = 4
+    values = {
+        f"{quantity}/layer_{index}": [0.1 * index + 0.01 * row for row in range(rows)]
+        for index in range(1, layers + 1)
+    }
+    epochs = [0, 0, 1, 1] if steps else list(range(rows))
+    return {"epoch": epochs, "step": [10, 20, 30, 40], **values}
+
+
+@pytest.mark.parametrize("layers", [1, 3, 50])
+@pytest.mark.parametrize("steps", [False, True])
+def test_gates_and_gradients_over_epochs_show_every_layer(layers, steps):
+    figure, (gates, gradients) = plots.new_figure(columns=2)
+    log = history("gate_mean", layers, steps)
+    assert plots.plot_gates_over_epochs(log, ax=gates) is gates
+    (image,) = gates.get_images()
+    assert image.get_array().shape == (layers, 4)
+    assert np.isclose(image.get_array()[-1, 2], 0.1 * layers + 0.02)
+    assert image.get_extent() == ([5, 45] if steps else [0.5, 4.5]) + [0.5, layers + 0.5]
+    log = {**history("gradient_norm", layers, steps), "gradient_norm/zero": [0.0] * 4}
+    assert plots.plot_gradients_over_epochs(log, ax=gradients) is gradients
+    lines = gradients.get_lines()
+    assert len(lines) == layers + 1 and gradients.get_yscale() == "log"
+    assert list(lines[0].get_xdata()) == ([10, 20, 30, 40] if steps else [1, 2, 3, 4])
+    assert np.allclose(lines[0].get_ydata(), [0.1, 0.11, 0.12, 0.13])
+    assert np.isnan(lines[-1].get_ydata()).all()
+    assert gates.get_xlabel() == gradients.get_xlabel() == ("training step" if steps else "epoch")
+    figure.canvas.draw()
+
+
+def test_a_log_without_layers_is_refused_in_words():
+    _, (ax,) = plots.new_figure()
+    with pytest.raises(ValueError, match=r"start with 'gate_mean/'.*per_layer_logs=True"):
+        plots.plot_gates_over_epochs({"loss": [1.0], "gate_mean": [0.1]}, ax=ax)
 
 
 def test_figures_leave_pyplot_alone():
