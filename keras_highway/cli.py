@@ -53,7 +53,7 @@ def _add_benchmark(commands):
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument("what", choices=["watching"], help="what is timed")
-    parser.add_argument("--repeats", type=_positive, default=5, help="of each time")
+    parser.add_argument("--repeats", type=_positive, default=30, help="epochs that are timed")
     parser.set_defaults(run=_benchmark)
 
 
@@ -62,28 +62,23 @@ def _benchmark(options) -> int:
     table_module = require("rich.table", "rich", "The command line")
     table = table_module.Table(
         title=f"A training step of a highway network, {keras.backend.backend()}",
-        caption="ms: median over the repeats. Ratio to the step without: median and, in brackets, "
-        "extremes of the repeats.",
+        caption=f"medians of {options.repeats} epochs, taken in turn; in brackets the middle half",
     )
     for heading in ("width", "depth", "batch", "callbacks", "ms", "ratio", "aim"):
         table.add_column(heading, justify="left" if heading == "callbacks" else "right")
-    rows: dict[tuple[int, int], dict] = {}
-    with console.status("Timing ...") as status:
-        for row in benchmark.measure(repeats=options.repeats):
-            rows[row["width"], row["depth"]] = row
-            done = f"repeat {row['repeats']} of {options.repeats}"
-            status.update(f"Width {row['width']}, depth {row['depth']}: {done} done")
-    for row in rows.values():
+    for size in benchmark.SIZES:
+        with console.status(f"Timing width {size.width}, depth {size.depth} ..."):
+            row = benchmark.measure(size, options.repeats)
         for arm, ratios in row["ratios"].items():
-            low, middle, high = np.quantile(ratios, (0, 0.5, 1))
+            low, middle, high = np.quantile(ratios, (0.25, 0.5, 0.75))
             table.add_row(
-                str(row["width"]),
-                str(row["depth"]),
-                str(row["batch_size"]),
+                str(size.width),
+                str(size.depth),
+                str(size.batch_size),
                 arm,
-                f"{1000 * row['seconds'][arm]:.2f}",
-                "1" if arm == "without" else f"{middle:.2f} ({low:.2f} to {high:.2f})",
-                f"{row['most']:.2f}" if arm == "loggers" else "",
+                f"{1000 * np.median(row['seconds'][arm]):.1f}",
+                "1" if arm == "without" else f"{middle:.3f} ({low:.2f}-{high:.2f})",
+                f"{size.most:.2f}" if arm == "loggers" else "",
             )
     console.print(table)
     return 0

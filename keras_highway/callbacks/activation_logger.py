@@ -125,16 +125,14 @@ class ActivationLogger(Logger):
             output = output_tensor(outputs)
             if watch.batch_size is not None and output is not None:
                 values = in_step.at_least_float32(output)
-                count = ops.cast(ops.size(values), store.dtype)
+                count = ops.cast(ops.size(values), values.dtype)
                 mean = ops.mean(values)
-                variance = ops.mean(ops.square(values - mean))
-                moments = ops.cast(ops.stack([mean, variance, mean * mean]), store.dtype)
-                saturated = ops.zeros((), store.dtype)
+                sums = [mean * count, ops.sum(ops.square(values - mean)), mean * mean * count]
+                saturated = ops.zeros_like(mean)
                 if ends is not None:
                     is_inside = ops.logical_and(values >= ends[0], values <= ends[1])
-                    saturated = ops.sum(ops.cast(ops.logical_not(is_inside), store.dtype))
-                tail = ops.stack([count, saturated])
-                store.add(row, ops.concatenate([moments * count, tail]))
+                    saturated = ops.sum(ops.cast(ops.logical_not(is_inside), values.dtype))
+                store.add(row, [*sums, count, saturated])
             return outputs
 
         return call_and_see

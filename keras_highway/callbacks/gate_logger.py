@@ -108,8 +108,7 @@ class GateLogger(Logger):
             if another is not None:
                 another(gate)
             if watch.batch_size is not None:
-                count = keras.ops.cast(keras.ops.size(gate), store.dtype)
                 total = keras.ops.sum(in_step.at_least_float32(gate))
-                store.add(row, keras.ops.stack([keras.ops.cast(total, store.dtype), count]))
+                store.add(row, [total, keras.ops.size(gate)])
 
         return observe

@@ -4,6 +4,7 @@ Everything that depends on the backend while a model is watched is in this file.
 """
 
 import functools
+import threading
 from typing import Any
 
 import keras
@@ -21,8 +22,14 @@ class Store:
 
     dtype = "float64"
 
+    def open(self, value=None):
+        """Begins a step, on JAX with the numbers so far as the step received them."""
+
+    def close(self):
+        """Ends a step; on JAX gives the numbers to return from it."""
+
     def get(self, row):
-        """One row, inside the step."""
+        """One row, inside the step, as it was at its begin if it is added to."""
         raise NotImplementedError
 
     def set(self, row, values):
@@ -30,7 +37,14 @@ class Store:
         raise NotImplementedError
 
     def add(self, row, values):
-        """Adds to one row, inside the step. Over replicas the sum is taken."""
+        """Adds to one row, inside the step. Over replicas the sum is taken.
+
+        Args:
+            row: Its number.
+            values: A vector of the store's dtype, or a list of scalars of any.
+        """
+        if isinstance(values, list):
+            values = keras.ops.stack([keras.ops.cast(value, self.dtype) for value in values])
         self.set(row, self.get(row) + values)
 
     def read(self):
@@ -49,39 +63,72 @@ class Store:
 
 
 class TensorFlowStore(Store):
+    """One variable, that the step captures.
+
+    What is added in the graph of the step itself is added at its end and at once: with an operation
+    or two less for each layer a step of many small layers takes a tenth less.
+    """
+
     def __init__(self, rows, columns, model, of_first_replica=False):
         import tensorflow as tf
 
         aggregation = tf.VariableAggregation
-        self._zeros = np.zeros(columns, self.dtype)
+        self._zeros = np.zeros((rows, columns), self.dtype)
+        self._step = threading.local()  # of each replica: its graph, and what is still to be added
         with tf.init_scope(), model.distribute_strategy.scope():
-            self._variables = [
-                tf.Variable(
-                    self._zeros,
-                    trainable=False,
-                    synchronization=tf.VariableSynchronization.ON_READ,
-                    aggregation=(
-                        aggregation.ONLY_FIRST_REPLICA if of_first_replica else aggregation.SUM
-                    ),
-                )
-                for _ in range(rows)
-            ]
+            self._variable = tf.Variable(
+                self._zeros,
+                trainable=False,
+                synchronization=tf.VariableSynchronization.ON_READ,
+                aggregation=(
+                    aggregation.ONLY_FIRST_REPLICA if of_first_replica else aggregation.SUM
+                ),
+            )
+
+    def open(self, value=None):
+        self._step.graph, self._step.added = self._graph(), []
+
+    def close(self):
+        if added := self._step.added:
+            self._add_at_once([row for row, _ in added], [values for _, values in added])
+        self._step.graph, self._step.added = None, []
 
     def get(self, row):
-        return self._variables[row].read_value()
+        return self._variable.read_value()[row]
 
     def set(self, row, values):
-        self._variables[row].assign(values)
+        if len(self._zeros) > 1:
+            raise NotImplementedError("a row among several is only added to")
+        self._variable.assign(values[None])
 
     def add(self, row, values):
-        self._variables[row].assign_add(values)
+        if getattr(self._step, "graph", None) is self._graph():
+            self._step.added.append((row, values))
+        else:  # inside of a loop or a branch
+            self._add_at_once([row], [values])
 
     def read(self):
-        return [variable.read_value().numpy() for variable in self._variables]
+        return self._variable.read_value().numpy()
 
     def clear(self):
-        for variable in self._variables:
-            variable.assign(self._zeros)
+        self._variable.assign(self._zeros)
+
+    def _graph(self):
+        import tensorflow as tf
+
+        return "eager" if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
+
+    def _add_at_once(self, rows, values):
+        import tensorflow as tf
+
+        if isinstance(values[0], list):
+            columns = [tf.stack(column) for column in zip(*values, strict=True)]
+            values = tf.stack([tf.cast(column, self.dtype) for column in columns], axis=1)
+        else:
+            values = tf.stack(values)
+        if rows != list(range(len(self._zeros))):
+            values = tf.math.unsorted_segment_sum(values, rows, len(self._zeros))
+        self._variable.assign_add(values)
 
 
 class JaxStore(Store):
@@ -127,14 +174,12 @@ class JaxStore(Store):
                 )
             ) from error
 
-    def open(self, value):
-        """Begins a step, with the numbers so far as it received them."""
+    def open(self, value=None):
         import jax
 
         self._ref = jax.new_ref(value)
 
     def close(self):
-        """Ends a step: the numbers to return from it."""
         value, self._ref = self._ref[...], None
         return value
 
@@ -191,15 +236,23 @@ def make_store(rows, columns, model, of_first_replica=False):
     return stores[keras.backend.backend()](rows, columns, model, of_first_replica)
 
 
-def carry_through_step(train_step, stores):
-    """`train_step` with the stores carried through it, where the backend's step is a function.
+def with_stores(train_step, stores):
+    """`train_step` that opens the stores and closes them, and on JAX carries them through itself.
 
     Args:
         train_step: The model's.
         stores: List of stores, complete when the result is first called.
     """
-    if keras.backend.backend() != "jax":
-        return train_step
+
+    @functools.wraps(train_step)
+    def with_open_stores(*arguments, **keywords):
+        opened = list(stores)
+        for store in opened:
+            store.open()
+        logs = train_step(*arguments, **keywords)
+        for store in opened:
+            store.close()
+        return logs
 
     @functools.wraps(train_step)
     def carrying(state, data):
@@ -210,7 +263,7 @@ def carry_through_step(train_step, stores):
         logs, (*others, metrics) = train_step((*others, metrics), data)
         return logs, (*others, [*metrics, *(store.close() for store in stores)])
 
-    return carrying
+    return carrying if keras.backend.backend() == "jax" else with_open_stores
 
 
 def carry_into_execution(train_function, stores):

@@ -62,7 +62,7 @@ class Watch:
         self.steps = self.make_store(1, 1, of_first_replica=True)
         self.put(model, ATTRIBUTE, self)
         step = self._watched_step(model.train_step)
-        self.put(model, "train_step", in_step.carry_through_step(step, self._stores))
+        self.put(model, "train_step", in_step.with_stores(step, self._stores))
         for optimizer in optimizers_of(model):
             self.put(optimizer, "apply", self._watched_apply(optimizer, optimizer.apply))
         self._make_train_function = model.make_train_function
@@ -130,7 +130,7 @@ class Watch:
                 self._place_loggers()
             replica = in_step.replica_id()
             self._batch_sizes[replica] = number_of_examples(data)
-            self.steps.add(0, keras.ops.ones((1,), self.steps.dtype))
+            self.steps.set(0, self.steps.get(0) + 1.0)
             try:
                 return original(*arguments, **keywords)
             finally:

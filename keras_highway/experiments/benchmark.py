@@ -1,7 +1,9 @@
 """What watching costs: step times of `fit` with and without the loggers, side by side."""
 
+import queue
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 import keras
@@ -90,21 +92,27 @@ def _compiled_gradient_norms(model):
     return eager
 
 
-class _Clock(keras.callbacks.Callback):
-    def __init__(self):
+class _InTurn(keras.callbacks.Callback):
+    """Lets one `fit` after the other train an epoch, and times it.
+
+    Times on a busy machine drift; taking turns, all drift alike.
+    """
+
+    def __init__(self, turns: "queue.Queue[None]", next_turns: "queue.Queue[None]"):
         super().__init__()
-        self.seconds = []
+        self.turns, self.next_turns = turns, next_turns
+        self.seconds: list[float] = []
 
     def on_epoch_begin(self, epoch, logs=None):
         self._began = time.perf_counter()
 
     def on_epoch_end(self, epoch, logs=None):
         self.seconds.append(time.perf_counter() - self._began)
+        self.next_turns.put(None)
+        self.turns.get()
 
 
-def time_of_step(size: Size, arm: str, epochs: int = 8) -> float:
-    """Seconds of a training step, the median over epochs of which the first two warm up."""
-    keras.utils.clear_session()
+def _fit(size: Size, arm: str, epochs: int, turn: _InTurn) -> None:
     keras.utils.set_random_seed(0)
     rng = np.random.default_rng(0)
     x = rng.normal(size=(size.batch_size * size.steps, size.width)).astype("float32")
@@ -116,7 +124,6 @@ def time_of_step(size: Size, arm: str, epochs: int = 8) -> float:
         "loggers": lambda: [GateLogger(), GradientNormLogger()],
         "second gradient": lambda: [SecondGradient(x, y, size.batch_size)],
     }
-    clock = _Clock()
     model.fit(
         x,
         y,
@@ -124,29 +131,49 @@ def time_of_step(size: Size, arm: str, epochs: int = 8) -> float:
         epochs=epochs,
         shuffle=False,
         verbose=0,
-        callbacks=[*callbacks[arm](), clock],
+        callbacks=[*callbacks[arm](), turn],
     )
-    return float(np.median(clock.seconds[2:])) / size.steps
 
 
-def measure(sizes: tuple[Size, ...] = SIZES, repeats: int = 5) -> Iterator[dict]:
-    """Times all arms of each size in turn, `repeats` times.
+def measure(size: Size, repeats: int = 30) -> dict:
+    """Times a training step with each kind of callbacks, epoch by epoch in turn.
 
-    Yields:
-        After each repeat the row of its size so far: the size, `repeats`, and for each arm
-        `seconds` (the median) and `ratios` to `"without"` in the same repeat.
+    Args:
+        size: The network and its batches.
+        repeats: Epochs of each that are timed, after two that warm up.
+
+    Returns:
+        A dict with the fields of `size`, and for each of `ARMS` a list of `seconds` of a step, one
+        an epoch, and of `ratios` to `"without"` in the same turn.
     """
-    for size in sizes:
-        seconds: dict[str, list[float]] = {arm: [] for arm in ARMS}
-        for repeat in range(repeats):
-            for arm in ARMS:
-                seconds[arm].append(time_of_step(size, arm))
-            yield {
-                **asdict(size),
-                "repeats": repeat + 1,
-                "seconds": {arm: float(np.median(times)) for arm, times in seconds.items()},
-                "ratios": {
-                    arm: [t / t0 for t, t0 in zip(times, seconds["without"], strict=True)]
-                    for arm, times in seconds.items()
-                },
-            }
+    turns: list[queue.Queue[None]] = [queue.Queue() for _ in ARMS]
+    clocks = [_InTurn(turns[i], turns[(i + 1) % len(ARMS)]) for i in range(len(ARMS))]
+    failures: list[BaseException] = []
+
+    def run(index: int) -> None:
+        try:
+            turns[index].get()
+            _fit(size, ARMS[index], repeats + 2, clocks[index])
+        except BaseException as error:
+            failures.append(error)
+        finally:
+            clocks[index].next_turns.put(None)  # so that nobody waits for this one
+
+    keras.utils.clear_session()
+    threads = [threading.Thread(target=run, args=(i,), daemon=True) for i in range(len(ARMS))]
+    for thread in threads:
+        thread.start()
+    turns[0].put(None)
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    seconds = {
+        arm: [total / size.steps for total in clock.seconds[2:]]
+        for arm, clock in zip(ARMS, clocks, strict=True)
+    }
+    ratios = {
+        arm: [t / t0 for t, t0 in zip(times, seconds["without"], strict=True)]
+        for arm, times in seconds.items()
+    }
+    return {**asdict(size), "seconds": seconds, "ratios": ratios}
