@@ -383,8 +383,8 @@ def _jax_norms(gradients, dtype, xla):
     import jax.numpy as jnp
 
     def norm(gradient):
-        # Relative to the mean size. Choosing the careful sum by `lax.cond`, as for TensorFlow, costs
-        # more here: the step took 1.2 times as long, with it or without its ever being taken.
+        # Relative to the mean size. Choosing a careful sum by `lax.cond`, as for TensorFlow, costs
+        # more here: the step took 1.2 times as long, without its ever being taken.
         size = jnp.sum(jnp.abs(gradient)) / max(1, gradient.size)
         scale = jnp.where((size > 1e-37) & jnp.isfinite(size), size, 1.0)
         return scale * jnp.sqrt(jnp.sum(jnp.square(gradient * (1.0 / scale))))
